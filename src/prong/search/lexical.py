@@ -256,23 +256,8 @@ class LexicalWriter:
         self._sessions = sessions
 
     def add_turn(self, mark: int, turn: TurnWords) -> None:
-        self._turns.add(
-            {
-                "mark": mark,
-                "key": turn.key,
-                "id": turn.id,
-                "time": turn.time,
-                "fingerprint": turn.fingerprint,
-                "place": turn.place,
-                "prompt": turn.prompt,
-                "answer": turn.answer,
-                "files": turn.files,
-                "commands": turn.commands,
-                "names": " ".join(turn.names),
-                "aside": turn.aside,
-                "output": turn.output,
-            }
-        )
+        fields = {name: value for name, value in turn._asdict().items() if name != "result"}
+        self._turns.add({**fields, "mark": mark, "names": " ".join(turn.names)})
 
     def add_session(self, mark: int, text: str, names: Sequence[str]) -> None:
         """Add a session's document: its prompts, results and names."""

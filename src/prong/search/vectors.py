@@ -114,18 +114,15 @@ def fill(
     texts: Iterable[str],
     *,
     progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
 ) -> int:
     """Embed texts that the cache lacks, in the given order, and return how many.
 
-    `progress` gets the counts of finished and missing texts. After an interrupt, or when `stop`
-    returns True, all reported texts are in the cache. Raises `ProngError` when the model fails.
+    `progress` gets the counts of finished and missing texts. After an interrupt, all reported texts
+    are in the cache. Raises `ProngError` when the model fails.
     """
     missing = _missing(cache, texts)
     embedded = 0
     for batch in _batches(missing.items(), _BATCH):
-        if stop is not None and stop():
-            break
         vectors = embedder.embed([text for _, text in batch])
         cache.put({key: vector for (key, _), vector in zip(batch, vectors, strict=True)})
         embedded += len(batch)

@@ -227,13 +227,6 @@ def test_fill_tells_how_far_it_is(cache: VectorCache) -> None:
     assert told == [(32, 70), (64, 70), (70, 70)]
 
 
-def test_fill_stops_when_told(cache: VectorCache) -> None:
-    embedder = Counting()
-    texts = [str(number) for number in range(100)]
-    done = fill(cache, embedder, texts, stop=lambda: len(embedder.texts) >= 60)
-    assert done == cache.count() == 64
-
-
 def test_an_interrupt_leaves_what_was_finished(cache: VectorCache) -> None:
     embedder = Counting(interrupt_after=60)
     texts = [str(number) for number in range(100)]
