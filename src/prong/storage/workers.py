@@ -51,10 +51,6 @@ class WorkerRecords(Records[WorkerInfo]):
                 f"a worker named {worker.name} already exists", hint="--name NAME, or: prong ps"
             ) from None
 
-    def save(self, worker: WorkerInfo) -> None:
-        """Replace a record. Raises `NotFound` if it was removed meanwhile."""
-        write(self.path, lambda connection: self._save(connection, worker.name, worker))
-
     def change(self, worker: str, /, **fields: Any) -> WorkerInfo:
         """Change some fields, regardless of concurrent changes by other processes."""
 

@@ -123,7 +123,6 @@ def test_what_is_gone_cannot_be_changed(records: WorkerRecords) -> None:
     records.remove(PLAIN.name)
     assert records.all() == []
     for act in (
-        lambda: records.save(PLAIN),
         lambda: records.change(PLAIN.name, session="s"),
         lambda: records.rename(PLAIN.name, "bold-owl"),
     ):
