@@ -64,23 +64,23 @@ def decode_file(path: str) -> Callable[[], int]:
 def fork(point: str, into: str) -> Callable[[], int]:
     """A fork from the name of the point to the published session; a scan has seen the source."""
     from prong.app import App
-    from prong.forks.plan import ForkOptions
+    from prong.forks.request import ForkRequest
 
     app = App(needs_programs=False)
     app.sessions.all()
-    options = ForkOptions(into=Path(into))
+    options = ForkRequest(into=Path(into))
     return lambda: len(app.forks.make(app.forks.plan(point, options)).child.id)
 
 
 def fork_cold(point: str, into: str) -> Callable[[], int]:
     """The same when nothing of the source was ever read: the cache is empty."""
     from prong.app import App
-    from prong.forks.plan import ForkOptions
+    from prong.forks.request import ForkRequest
 
     shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
     app = App(needs_programs=False)
     list(app.stores)
-    options = ForkOptions(into=Path(into))
+    options = ForkRequest(into=Path(into))
     return lambda: len(app.forks.make(app.forks.plan(point, options)).child.id)
 
 

@@ -24,7 +24,7 @@ from benchmarks.measure import Cost
 from prong.app import App
 from prong.code.snapshots import snapshot
 from prong.code.worktrees import worktree as worktrees
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.hook import spool
 from prong.model.code import TurnKey
 from prong.model.forks import Code
@@ -148,7 +148,7 @@ class Bench:
         """The whole fork: the conversation up to the last turn, and a worktree with its code."""
         with closing(App(needs_programs=False)) as app:
             app.sessions.all()
-            options = ForkOptions(code=Code.TURN)
+            options = ForkRequest(code=Code.TURN)
             return timed(lambda: app.forks.make(app.forks.plan(f"claude:{SESSION}", options)))
 
     def worktree_add(self) -> Cost:

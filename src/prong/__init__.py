@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prong.api.worker import Worker
     from prong.app import App
     from prong.errors import ProngError
-    from prong.forks.plan import ForkOptions
+    from prong.forks.request import ForkRequest
     from prong.model.forks import Fork, ForkPlan, ForkPoint
     from prong.model.search import Hit, SearchRequest, SearchResult
     from prong.model.sessions import Conversation, Message, Session, SessionRef, Turn
@@ -30,9 +30,9 @@ __all__ = [
     "App",
     "Conversation",
     "Fork",
-    "ForkOptions",
     "ForkPlan",
     "ForkPoint",
+    "ForkRequest",
     "Hit",
     "Message",
     "ProngError",
@@ -52,7 +52,7 @@ __all__ = [
 
 _HOME = {
     "App": "prong.app",
-    "ForkOptions": "prong.forks.plan",
+    "ForkRequest": "prong.forks.request",
     "ProngError": "prong.errors",
     "Worker": "prong.api.worker",
     **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.api.functions"),

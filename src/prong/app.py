@@ -103,8 +103,20 @@ class App:
     def forks(self) -> ForkService:
         """Plan and create forks."""
         from prong.forks.service import ForkService
+        from prong.storage.forks import ForkRecords
 
-        return ForkService(self)
+        return ForkService(
+            self.sessions,
+            lambda: self.code,
+            stores=self.stores,
+            cache=self.cache,
+            settings=self.settings,
+            records=ForkRecords(self.database) if self.remembers else None,
+            workers=lambda: self.workers.records.all(),
+            require=lambda program: self.programs.require(program),
+            worktrees=self.worktrees_root,
+            journal=self.journal_dir,
+        )
 
     @cached_property
     def code(self) -> CodeService:

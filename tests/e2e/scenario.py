@@ -11,7 +11,7 @@ from typing import Any
 
 from prong.agents.base import AgentStore
 from prong.app import App
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.openai import FakeOpenAI
 from prong.testing.script import Answer, Reply
@@ -69,7 +69,7 @@ def prong_fork(store: AgentStore, session_id: str, turn: int, into: Path, id_: s
     """
     app = App(stores={store.name: store}, remember=False, needs_programs=False)
     with closing(app):
-        options = ForkOptions(into=into, id=id_)
+        options = ForkRequest(into=into, id=id_)
         return app.forks.make(app.forks.plan(f"{store.name}:{session_id}@{turn}", options)).child.id
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from prong.app import App
 from prong.code.worktrees.journal import leftovers
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Code, ForkPlan
 from tests.faults.children import Children
 from tests.faults.story import ID, NEW, Story
@@ -44,7 +44,7 @@ class Bench:
 
     def plan(self, code: Code) -> ForkPlan:
         with App() as app:
-            return app.forks.plan(f"{ID}@3", ForkOptions(id=NEW, code=code, branch="try"))
+            return app.forks.plan(f"{ID}@3", ForkRequest(id=NEW, code=code, branch="try"))
 
     def sessions(self) -> list[Path]:
         return list(self.story.shell.home.claude.glob(f"projects/*/{NEW}.jsonl"))

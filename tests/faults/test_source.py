@@ -8,7 +8,7 @@ import pytest
 
 from prong.app import App
 from prong.errors import NotFound
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from tests.cli.shell import prong
 from tests.faults.children import Children
 from tests.faults.story import ID, NEW, Story
@@ -198,7 +198,7 @@ class TestReplaced:
 
     def test_moved_between_plan_and_fork(self, story: Story) -> None:
         with App() as app:
-            plan = app.forks.plan(f"{ID}@2", ForkOptions(into=story.into))
+            plan = app.forks.plan(f"{ID}@2", ForkRequest(into=story.into))
             before = story.tree()
             story.path.rename(story.path.with_suffix(".old"))
             with pytest.raises(NotFound, match="is gone"):

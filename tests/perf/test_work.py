@@ -12,7 +12,7 @@ import pytest
 from benchmarks.store import StoreManifest, write_store
 from prong.agents import jsonl, scan
 from prong.app import App
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.sessions import Session
 from prong.testing.home import IsolatedHome
 
@@ -149,10 +149,10 @@ def test_a_plan_and_its_fork_read_the_source_once_and_the_copy_once(
     session = longest(app)
     # The very first fork makes state.db, for which all sessions are asked.
     other = next(one for one in app.sessions.all() if one.agent == "claude" and one != session)
-    app.forks.make(app.forks.plan(str(other.ref), ForkOptions(into=tmp_path)))
+    app.forks.make(app.forks.plan(str(other.ref), ForkRequest(into=tmp_path)))
     parsed.clear()
     with opened_below(root) as opened:
-        plan = app.forks.plan(f"{session.ref}@2", ForkOptions(into=tmp_path))
+        plan = app.forks.plan(f"{session.ref}@2", ForkRequest(into=tmp_path))
     assert opened == [session.file]
     assert len(parsed) == session.path.read_bytes().count(b"\n")
     parsed.clear()
@@ -168,10 +168,10 @@ def test_one_more_fork_does_not_read_the_source_again(
     root: Path, app: App, parsed: list[int], tmp_path: Path
 ) -> None:
     point = f"{longest(app).ref}@2"
-    app.forks.make(app.forks.plan(point, ForkOptions(into=tmp_path)))
+    app.forks.make(app.forks.plan(point, ForkRequest(into=tmp_path)))
     parsed.clear()
     with opened_below(root) as opened:
-        app.forks.plan(point, ForkOptions(into=tmp_path))
+        app.forks.plan(point, ForkRequest(into=tmp_path))
     assert (opened, parsed) == ([], [])
 
 
@@ -182,5 +182,5 @@ def test_a_large_session_that_was_listed_is_not_parsed_for_a_plan(
     session = longest(app)
     parsed.clear()
     with closing(App(needs_programs=False)) as later:
-        later.forks.plan(f"{session.ref}@2", ForkOptions(into=tmp_path))
+        later.forks.plan(f"{session.ref}@2", ForkRequest(into=tmp_path))
     assert parsed == []

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict, Unpack, overload
 
 from prong.app import App
 from prong.errors import UsageError
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Code, Fork, ForkPlan, Method
 from prong.model.search import SearchRequest, SearchResult
 from prong.model.sessions import Session, Turn
@@ -28,7 +28,7 @@ def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) 
 
 
 class WorkerForkArguments(TypedDict, total=False):
-    """Keyword arguments of `Worker.fork`; `ForkOptions` describes each."""
+    """Keyword arguments of `Worker.fork`; `ForkRequest` describes each."""
 
     into: str | PathLike[str] | None
     agent: str | None
@@ -150,7 +150,7 @@ def fork(
         return plan if dry_run else app.forks.make(plan)
 
 
-def fork_options(given: ForkArguments, *more: str, function: str = "fork") -> ForkOptions:
+def fork_options(given: ForkArguments, *more: str, function: str = "fork") -> ForkRequest:
     refuse_unknown(function, given, (*ForkArguments.__annotations__, *more))
     code = given.get("code")
     run = RunOptions(
@@ -158,7 +158,7 @@ def fork_options(given: ForkArguments, *more: str, function: str = "fork") -> Fo
         skip_permissions=given.get("skip_permissions", False),
         settings=_path(given.get("settings")),
     )
-    return ForkOptions(
+    return ForkRequest(
         agent=given.get("agent"),
         into=_path(given.get("into")),
         method=Method(given.get("method", Method.COPY)),

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from prong.api import permissions
 from prong.errors import Busy, NotFound, ProngError, Unavailable, UsageError
-from prong.forks import plan as planning
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Code, Fork, ForkPlan
 from prong.model.record import Record, replace
 from prong.model.search import (
@@ -95,7 +94,7 @@ def _judged(app: App, hit: Hit) -> Hit:
     if not hit.can_fork or place_of(hit) is None:
         return hit
     try:
-        app.forks.plan(point_of(hit), ForkOptions())
+        app.forks.plan(point_of(hit), ForkRequest())
     except ProngError as error:
         return replace(hit, warning=error.message)
     except OSError as error:  # for example a folder name that the system rejects
@@ -216,7 +215,7 @@ def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
         raise UsageError("a headless worker needs a prompt", hint="prompt, or leave headless out")
     custom = wish.skip_permissions or wish.model is not None
     run = RunOptions(model=wish.model, skip_permissions=wish.skip_permissions) if custom else None
-    options = ForkOptions(
+    options = ForkRequest(
         agent=wish.agent,
         into=_folder(wish.project),
         title=wish.title,
@@ -228,7 +227,7 @@ def plan(app: App, point: str, wish: ForkWish) -> ForkPlan:
     prompts = (wish.prompt,) if wish.prompt else ()
     fork_plan = app.workers.forks.plan(point, options, prompts)
     if wish.run:
-        planning.require_program(app, fork_plan)
+        app.forks.planner.require_program(fork_plan)
     if not wish.skip_permissions:
         permissions.refuse_inherited(app, fork_plan.agent, fork_plan.command)
     return fork_plan

@@ -13,7 +13,7 @@ from prong.config import Config
 from prong.errors import ProngError
 from prong.model.code import Snapshot, TurnKey
 from prong.model.forks import Fork
-from prong.model.sessions import Conversation, Turn
+from prong.model.sessions import CodeGap, Conversation, Turn
 from prong.model.workers import WorkerInfo
 
 if TYPE_CHECKING:
@@ -119,6 +119,10 @@ class CodeService:
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
         """Add snapshots to the turns of a conversation; with `lfs`, also list missing LFS files."""
         return self.capture.with_code(conversation, lfs=lfs) if self._database else conversation
+
+    def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
+        """Return what the captured code of a turn lacks; for None, of the start of the session."""
+        return self.capture.gaps(conversation, turn) if self._database else ()
 
     def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         """Take a snapshot of the current code for the session's last turn."""

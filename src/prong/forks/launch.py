@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.agents.base import AgentStore
+from prong.agents.stores import AgentStores
 from prong.model.forks import UNKNOWN_ID, Child, ForkPlan, ForkPoint, Launch, Method
 from prong.model.record import replace
 from prong.model.sessions import Session, SessionRef
 
-if TYPE_CHECKING:
-    from prong.app import App
 
-
-def store_of(app: App, plan: ForkPlan) -> AgentStore:
+def store_of(stores: AgentStores, plan: ForkPlan) -> AgentStore:
     """Get the agent store of a fork, using the plan's command."""
-    return app.store(plan.agent).with_command(plan.command)
+    return stores.named(plan.agent).with_command(plan.command)
 
 
-def launch_of_plan(app: App, plan: ForkPlan) -> Launch:
+def launch_of_plan(stores: AgentStores, plan: ForkPlan) -> Launch:
     """Build the launch command of a planned fork."""
-    store = store_of(app, plan)
+    store = store_of(stores, plan)
     launch = launch_of(store, plan.child, plan.source, plan.method, plan.prompt, plan.env)
     if plan.is_command and plan.prompt is not None:
         # The launcher makes it plain text, which is right for all that a person did not type.

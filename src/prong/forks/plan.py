@@ -5,197 +5,229 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from prong.agents.base import (
-    AgentStore,
-    ForkSource,
-)
+from prong.agents.base import AgentStore, ForkSource
+from prong.agents.stores import AgentStores
 from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.forks import workspace as workspaces
 from prong.forks.context_window import window_of
 from prong.forks.launch import launch_of_plan, root_of, store_of
+from prong.forks.readings import Readings
+from prong.forks.request import ForkRequest
+from prong.forks.workspace import Workspaces
 from prong.forks.workspace_names import without_fork
 from prong.model.forks import Code, Cut, ForkPlan, ForkPoint, Launch, Method, WorktreePlan
-from prong.model.record import Record, field, replace
-from prong.model.sessions import Activity, Conversation, Message, Session, Turn, TurnKind, TurnState
+from prong.model.record import replace
+from prong.model.sessions import (
+    Activity,
+    Conversation,
+    Message,
+    Program,
+    Session,
+    Turn,
+    TurnKind,
+    TurnState,
+)
+from prong.model.workers import WorkerInfo
 from prong.redaction.visible import safe
 from prong.session.resolve import find_turn
+from prong.session.service import SessionService
 from prong.transcripts import budget, seed
 
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.model.workers import RunOptions, WorkerInfo
 
+class ForkPlanner:
+    """Plans forks. Writes only caches."""
 
-class ForkOptions(Record, frozen=True):
-    """Options of a fork."""
+    def __init__(
+        self,
+        sessions: SessionService,
+        stores: AgentStores,
+        readings: Readings,
+        workspaces: Workspaces,
+        workers: Callable[[], Iterable[WorkerInfo]],
+        require: Callable[[Program], None],
+    ) -> None:
+        """`workers` returns those recorded; `require` raises when a program is missing."""
+        self._sessions = sessions
+        self._stores = stores
+        self._readings = readings
+        self._workspaces = workspaces
+        self._workers = workers
+        self._require = require
 
-    agent: str | None = None
-    """The agent of the fork; default: that of the source."""
-    into: Path | None = None
-    """The folder to run in; default: that of the source."""
-    method: Method = Method.COPY
-    id: str | None = None
-    title: str | None = None
-    prompt: str | None = None
-    retry: bool = False
-    """Fork before the turn and submit its prompt again."""
-    before_compaction: bool = False
-    trim: bool = False
-    """Drop turns from a seed that is too long."""
-    code: Code | None = None
-    """The code to start from; None picks the best. Not with `into`."""
-    code_at: str | None = None
-    """The turn whose code to use, if not the forked one."""
-    branch: str | None = None
-    """The branch of the new worktree."""
-    name: str | None = None
-    """Base name of worktree and branch; default: the title."""
-    count: int = 1
-    """How many forks to create: that many branch names must be free."""
-    command: str | tuple[str, ...] | None = None
-    """The base command; default: that of the source worker."""
-    run: RunOptions | None = None
-    """Options added to the base command."""
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Environment, added to that of the source worker."""
-
-
-def plan(app: App, point: str, options: ForkOptions) -> ForkPlan:
-    resolved = app.sessions.resolve(point)
-    session = resolved.session
-    source = app.forks.source(session)
-    conversation = source.conversation
-    turn = _chosen(conversation, resolved.turn)
-    is_repeated = options.retry and options.prompt is None
-    is_command = is_repeated and _is_command(turn)
-    images = _images(source, turn) if is_repeated else 0
-    if options.retry:
-        turn, options = _before(conversation, turn, options)
-    refuse_running(conversation, turn)
-    forked_at = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
-    agent = options.agent or session.agent
-    if agent != session.agent:
-        # Another agent cannot use this one's summaries, so it gets the full history.
-        options = replace(options, before_compaction=True)
-    worker = resolved.worker or worker_of(app, session)
-    inherited = worker if worker is not None and worker.agent == agent else None
-    command = _command(app, agent, inherited, options)
-    child_store = app.store(agent).with_command(command)
-    _check_method(conversation, turn, child_store, options)
-    worktree, unopened = _worktree(app, conversation, turn, options)
-    workspace = worktree.folder if worktree else _workspace(app, point, conversation, options)
-    cut = Cut(forked_at.turn_id, options.before_compaction)
-    new_id = child_store.fork_id(options.method, source, cut, options.id)
-    title = _title(conversation, forked_at, options)
-    root = root_of(child_store, session, agent)
-    draft = ForkPlan(
-        point=forked_at,
-        source=session,
-        agent=agent,
-        method=options.method,
-        new_id=new_id,
-        workspace=workspace,
-        launch=Launch((), workspace),
-        tokens=0,
-        window=None,
-        title=title,
-        prompt=options.prompt,
-        is_command=is_command and agent == session.agent,
-        before_compaction=options.before_compaction,
-        trim=options.trim,
-        root=root,
-        code=worktree.code if worktree else Code.NONE,
-        worktree=worktree,
-        unopened=unopened,
-        command=command,
-        env={**(inherited.env if inherited else {}), **options.env},
-        worker=worker.name if worker else None,
-    )
-    draft = replace(draft, launch=launch_of_plan(app, draft))
-    draft = replace(draft, missing=_check_program(app, child_store, options.method))
-    draft = _measured(source, child_store, draft)
-    activity = app.store(session.agent).activity(session)
-    warnings = _warnings(draft, source, turn, activity)
-    with workspaces.offering_none():
-        warnings += workspaces.warnings(worktree)
-    if unopened is not None:
-        warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
-    if images:
-        images_text = "an image" if images == 1 else f"{images} images"
-        warnings.append(f"the prompt had {images_text}, which --retry cannot include")
-    if draft.missing is not None:
-        warnings.append(draft.missing)
-    return replace(draft, warnings=tuple(warnings))
-
-
-def worker_of(app: App, session: Session) -> WorkerInfo | None:
-    """Find the most recently started worker that has, or had, the session open."""
-    workers = [
-        worker
-        for worker in app.workers.records.all()
-        if (worker.agent, worker.session) == (session.agent, session.id)
-    ]
-    return max(workers, key=lambda worker: worker.started or worker.created, default=None)
-
-
-def _command(
-    app: App, agent: str, worker: WorkerInfo | None, options: ForkOptions
-) -> str | tuple[str, ...] | None:
-    """Determine the base command of the fork; None means the configured one."""
-    command = options.command or (worker.command if worker else None) or None
-    if options.run is None:
-        return command
-    return app.store(agent).with_command(command).command_with(options.run)
-
-
-def _worktree(
-    app: App, conversation: Conversation, turn: Turn | None, options: ForkOptions
-) -> tuple[WorktreePlan | None, str | None]:
-    """Plan the worktree; otherwise returns why existing code could not be used."""
-    try:
+    def plan(self, point: str, request: ForkRequest) -> ForkPlan:
+        resolved = self._sessions.resolve(point)
+        session = resolved.session
+        source = self._readings.of(session)
+        conversation = source.conversation
+        turn = _chosen(conversation, resolved.turn)
+        is_repeated = request.retry and request.prompt is None
+        is_command = is_repeated and _is_command(turn)
+        images = _images(source, turn) if is_repeated else 0
+        if request.retry:
+            turn, request = _before(conversation, turn, request)
+        refuse_running(conversation, turn)
+        forked_at = ForkPoint(session.ref, turn.index if turn else 0, turn.id if turn else None)
+        agent = request.agent or session.agent
+        if agent != session.agent:
+            # Another agent cannot use this one's summaries, so it gets the full history.
+            request = replace(request, before_compaction=True)
+        worker = resolved.worker or self.worker_of(session)
+        inherited = worker if worker is not None and worker.agent == agent else None
+        command = self._command(agent, inherited, request)
+        child_store = self._stores.named(agent).with_command(command)
+        _check_method(conversation, turn, child_store, request)
+        worktree, unopened = self._worktree(conversation, turn, request)
+        workspace = worktree.folder if worktree else self._workspace(point, conversation, request)
+        cut = Cut(forked_at.turn_id, request.before_compaction)
+        new_id = child_store.fork_id(request.method, source, cut, request.id)
+        title = _title(conversation, forked_at, request)
+        root = root_of(child_store, session, agent)
+        draft = ForkPlan(
+            point=forked_at,
+            source=session,
+            agent=agent,
+            method=request.method,
+            new_id=new_id,
+            workspace=workspace,
+            launch=Launch((), workspace),
+            tokens=0,
+            window=None,
+            title=title,
+            prompt=request.prompt,
+            is_command=is_command and agent == session.agent,
+            before_compaction=request.before_compaction,
+            trim=request.trim,
+            root=root,
+            code=worktree.code if worktree else Code.NONE,
+            worktree=worktree,
+            unopened=unopened,
+            command=command,
+            env={**(inherited.env if inherited else {}), **request.env},
+            worker=worker.name if worker else None,
+        )
+        draft = replace(draft, launch=launch_of_plan(self._stores, draft))
+        draft = replace(draft, missing=self._check_program(child_store, request.method))
+        draft = _measured(source, child_store, draft)
+        activity = self._stores.named(session.agent).activity(session)
+        warnings = _warnings(draft, source, turn, activity)
         with workspaces.offering_none():
-            return workspaces.plan(app, conversation, turn, options), None
-    except workspaces.Unopened as unopened:
-        # The conversation can still be forked.
-        return None, str(unopened)
+            warnings += workspaces.warnings(worktree)
+        if unopened is not None:
+            warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
+        if images:
+            images_text = "an image" if images == 1 else f"{images} images"
+            warnings.append(f"the prompt had {images_text}, which --retry cannot include")
+        if draft.missing is not None:
+            warnings.append(draft.missing)
+        return replace(draft, warnings=tuple(warnings))
 
+    def again(self, first: ForkPlan, number: int) -> ForkPlan:
+        """Plan another fork of the same turn, with its own id, title and worktree."""
+        source = self._readings.of(first.source)
+        new_id = self._stores.named(first.agent).fork_id(first.method, source, first.cut, None)
+        title = f"{first.title} {number}" if first.title else None
+        plan = replace(first, new_id=new_id, title=title)
+        if first.worktree is not None:
+            worktree = self._workspaces.again(first.worktree, number)
+            plan = replace(plan, worktree=worktree, workspace=worktree.folder)
+        return replace(plan, launch=launch_of_plan(self._stores, plan))
 
-def again(app: App, first: ForkPlan, number: int) -> ForkPlan:
-    """Plan another fork of the same turn, with its own id, title and worktree."""
-    source = app.forks.source(first.source)
-    new_id = app.store(first.agent).fork_id(first.method, source, first.cut, None)
-    title = f"{first.title} {number}" if first.title else None
-    plan = replace(first, new_id=new_id, title=title)
-    if first.worktree is not None:
-        worktree = workspaces.again(app, first.worktree, number)
+    def moved(self, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
+        """Move a plan to the worktree of another project."""
+        plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
+        plan = replace(
+            plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree"))
+        )
+        return replace(plan, launch=launch_of_plan(self._stores, plan))
+
+    def settled(self, plan: ForkPlan) -> ForkPlan:
+        """Return the plan, with new worktree names if the old ones were taken meanwhile."""
+        worktree = self._workspaces.settled(plan.worktree) if plan.worktree else None
+        if worktree is None or worktree == plan.worktree:
+            return plan
         plan = replace(plan, worktree=worktree, workspace=worktree.folder)
-    return replace(plan, launch=launch_of_plan(app, plan))
+        return replace(plan, launch=launch_of_plan(self._stores, plan))
 
+    def asking(self, plan: ForkPlan, prompt: str | None) -> ForkPlan:
+        """Replace the first prompt of a plan."""
+        plan = replace(plan, prompt=prompt)
+        return replace(plan, launch=launch_of_plan(self._stores, plan))
 
-def moved(app: App, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
-    """Move a plan to the worktree of another project."""
-    plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
-    plan = replace(plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree")))
-    return replace(plan, launch=launch_of_plan(app, plan))
+    def require_program(self, plan: ForkPlan) -> None:
+        """Raise `Unavailable` if the agent's program, needed to run the fork, is missing."""
+        program = store_of(self._stores, plan).program
+        if plan.missing is not None and program is not None:
+            self._require(program)
 
+    def worker_of(self, session: Session) -> WorkerInfo | None:
+        """Find the most recently started worker that has, or had, the session open."""
+        workers = [
+            worker
+            for worker in self._workers()
+            if (worker.agent, worker.session) == (session.agent, session.id)
+        ]
+        return max(workers, key=lambda worker: worker.started or worker.created, default=None)
 
-def settled(app: App, plan: ForkPlan) -> ForkPlan:
-    """Return the plan, with new worktree names if the old ones were taken meanwhile."""
-    worktree = workspaces.settled(app, plan.worktree) if plan.worktree else None
-    if worktree is None or worktree == plan.worktree:
-        return plan
-    plan = replace(plan, worktree=worktree, workspace=worktree.folder)
-    return replace(plan, launch=launch_of_plan(app, plan))
+    def _command(
+        self, agent: str, worker: WorkerInfo | None, request: ForkRequest
+    ) -> str | tuple[str, ...] | None:
+        """Determine the base command of the fork; None means the configured one."""
+        command = request.command or (worker.command if worker else None) or None
+        if request.run is None:
+            return command
+        return self._stores.named(agent).with_command(command).command_with(request.run)
 
+    def _worktree(
+        self, conversation: Conversation, turn: Turn | None, request: ForkRequest
+    ) -> tuple[WorktreePlan | None, str | None]:
+        """Plan the worktree; otherwise returns why existing code could not be used."""
+        try:
+            with workspaces.offering_none():
+                return self._workspaces.plan(conversation, turn, request), None
+        except workspaces.Unopened as unopened:
+            # The conversation can still be forked.
+            return None, str(unopened)
 
-def asking(app: App, plan: ForkPlan, prompt: str | None) -> ForkPlan:
-    """Replace the first prompt of a plan."""
-    plan = replace(plan, prompt=prompt)
-    return replace(plan, launch=launch_of_plan(app, plan))
+    def _workspace(self, point: str, conversation: Conversation, request: ForkRequest) -> Path:
+        session, into = conversation.session, request.into
+        if into is None and not session.cwd:
+            raise NotFound(f"{session.ref} does not record its folder", hint="--into DIR")
+        # The shell does not expand `--into=~/shop`. An unknown user's `~` is kept as a plain name.
+        folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
+        if folder.is_dir():
+            return Path(os.path.realpath(folder))
+        if folder.exists():
+            raise UsageError(f"{folder} is not a folder", hint="--into DIR")
+        if into is not None:
+            raise NotFound(
+                f"folder {folder} does not exist", hint=f"mkdir -p {shlex.quote(str(folder))}"
+            )
+        into_another = f"prong fork {shlex.quote(point)} --into DIR"
+        message = f"the folder of {session.ref} no longer exists: {folder}"
+        if request.code is Code.NONE:
+            raise NotFound(message, hint=into_another)
+        raise NotFound(
+            f"{message}. Its code was not found either; {self._workspaces.searched(conversation)}",
+            hint=f"{into_another}; if the repository was moved: cd into it and try again",
+        )
+
+    def _check_program(self, store: AgentStore, method: Method) -> str | None:
+        """Warn of a missing program; raise `Unavailable` where it must create the fork."""
+        program = store.program
+        if program is None:
+            return None
+        if method is Method.SEED:
+            program = replace(program, flags=(*program.flags, *store.seed_flags))
+        try:
+            self._require(program)
+        except Unavailable as error:
+            if method is Method.COPY:
+                return f"{error.message}; to run the fork: {error.hint}"
+            raise
+        return None
 
 
 def _chosen(conversation: Conversation, text: str | None) -> Turn | None:
@@ -208,16 +240,16 @@ def _chosen(conversation: Conversation, text: str | None) -> Turn | None:
 
 
 def _before(
-    conversation: Conversation, turn: Turn | None, options: ForkOptions
-) -> tuple[Turn | None, ForkOptions]:
-    """Return the previous turn, and options with this turn's prompt."""
+    conversation: Conversation, turn: Turn | None, request: ForkRequest
+) -> tuple[Turn | None, ForkRequest]:
+    """Return the previous turn, and request with this turn's prompt."""
     if turn is None:
         raise UsageError("--retry needs a turn with a prompt", hint="SESSION@TURN")
     if turn.index is None:
         raise UsageError("--retry works on the active conversation only", hint="SESSION@NUMBER")
-    prompt = turn.prompt if options.prompt is None else options.prompt
+    prompt = turn.prompt if request.prompt is None else request.prompt
     previous = conversation.turns[turn.index - 2] if turn.index > 1 else None
-    return previous, replace(options, prompt=prompt)
+    return previous, replace(request, prompt=prompt)
 
 
 def _images(source: ForkSource, turn: Turn | None) -> int:
@@ -249,83 +281,36 @@ def refuse_running(conversation: Conversation, turn: Turn | None) -> None:
 
 
 def _check_method(
-    conversation: Conversation, turn: Turn | None, store: AgentStore, options: ForkOptions
+    conversation: Conversation, turn: Turn | None, store: AgentStore, request: ForkRequest
 ) -> None:
     source, agent = conversation.session, store.name
-    is_converted = options.method is Method.COPY and agent != source.agent and turn is not None
+    is_converted = request.method is Method.COPY and agent != source.agent and turn is not None
     if is_converted and not store.supports("convert"):
         raise store.unsupported("be written from another agent's")
-    if options.method is Method.SEED and not store.longest_seed:
+    if request.method is Method.SEED and not store.longest_seed:
         raise store.unsupported("be seeded")
-    if options.trim and options.method is not Method.SEED:
+    if request.trim and request.method is not Method.SEED:
         raise UsageError("--trim needs --method seed", hint="--method seed --trim")
-    if turn is None and options.method is not Method.COPY:
+    if turn is None and request.method is not Method.COPY:
         message = "turn 0 has no conversation to pass on"
         raise UsageError(message, hint="leave --method out: the fork is a new session then")
-    if options.method is not Method.NATIVE:
+    if request.method is not Method.NATIVE:
         return
     if agent != source.agent:
         raise UsageError(
             f"{source.agent} has no fork of its own into {agent}", hint="leave --method out"
         )
-    if options.before_compaction or conversation.turns[-1:] != ((turn,) if turn else ()):
+    if request.before_compaction or conversation.turns[-1:] != ((turn,) if turn else ()):
         raise UsageError("--method native forks the whole session", hint="--method copy")
 
 
-def _workspace(app: App, point: str, conversation: Conversation, options: ForkOptions) -> Path:
-    session, into = conversation.session, options.into
-    if into is None and not session.cwd:
-        raise NotFound(f"{session.ref} does not record its folder", hint="--into DIR")
-    # The shell does not expand `--into=~/shop`. An unknown user's `~` is kept as a plain name.
-    folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
-    if folder.is_dir():
-        return Path(os.path.realpath(folder))
-    if folder.exists():
-        raise UsageError(f"{folder} is not a folder", hint="--into DIR")
-    if into is not None:
-        raise NotFound(
-            f"folder {folder} does not exist", hint=f"mkdir -p {shlex.quote(str(folder))}"
-        )
-    into_another = f"prong fork {shlex.quote(point)} --into DIR"
-    if options.code is Code.NONE:
-        raise NotFound(f"the folder of {session.ref} no longer exists: {folder}", hint=into_another)
-    raise NotFound(
-        f"the folder of {session.ref} no longer exists: {folder}. Its code was not found either; "
-        f"{workspaces.searched(app, conversation)}",
-        hint=f"{into_another}; if the repository was moved: cd into it and try again",
-    )
-
-
-def _title(conversation: Conversation, place: ForkPoint, options: ForkOptions) -> str | None:
-    if options.title is not None:
-        return safe(options.title)
+def _title(conversation: Conversation, place: ForkPoint, request: ForkRequest) -> str | None:
+    if request.title is not None:
+        return safe(request.title)
     # A fork of a fork is named after the original session.
     title = without_fork(safe(conversation.session.title))
     turn_name = place.turn if place.turn is not None else (place.turn_id or "")[:8]
     return f"{title} (fork @{turn_name})" if title else None
-
-
-def require_program(app: App, plan: ForkPlan) -> None:
-    """Raise `Unavailable` if the agent's program, needed to run the fork, is missing."""
-    program = store_of(app, plan).program
-    if plan.missing is not None and program is not None:
-        app.programs.require(program)
-
-
-def _check_program(app: App, store: AgentStore, method: Method) -> str | None:
-    """Warn of a missing program; raise `Unavailable` where it must create the fork."""
-    program = store.program
-    if program is None:
-        return None
-    if method is Method.SEED:
-        program = replace(program, flags=(*program.flags, *store.seed_flags))
-    try:
-        app.programs.require(program)
-    except Unavailable as error:
-        if method is Method.COPY:
-            return f"{error.message}; to run the fork: {error.hint}"
-        raise
-    return None
 
 
 def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPlan:

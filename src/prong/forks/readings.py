@@ -2,7 +2,8 @@
 
 import os
 
-from prong.agents.base import AgentStore, ForkSource, ScanCache
+from prong.agents.base import ForkSource, ScanCache
+from prong.agents.stores import AgentStores
 from prong.model.record import Record
 from prong.model.sessions import Session
 
@@ -18,10 +19,12 @@ class _Reading(Record):
 class Readings:
     """A cache that keeps one session open."""
 
-    def __init__(self) -> None:
+    def __init__(self, stores: AgentStores, cache: ScanCache) -> None:
+        self._stores = stores
+        self._cache = cache
         self._last: _Reading | None = None
 
-    def of(self, store: AgentStore, session: Session, cache: ScanCache) -> ForkSource:
+    def of(self, session: Session) -> ForkSource:
         """Read the session, or reuse the last reading if the file is unchanged."""
         last = self._last
         # Taken before reading, so that lines added meanwhile show as a change.
@@ -29,7 +32,9 @@ class Readings:
         if last and last.session == session and signature and last.signature == signature:
             return last.source
         self.close()
-        self._last = _Reading(session, store.source(session, cache), signature)
+        self._last = _Reading(
+            session, self._stores.named(session.agent).source(session, self._cache), signature
+        )
         return self._last.source
 
     def is_current(self, source: ForkSource) -> bool:

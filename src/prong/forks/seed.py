@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prong.agents.base import ForkSource
+from prong.agents.base import AgentStore, ForkSource
 from prong.agents.run import RunningProgram
 from prong.errors import External
 from prong.forks import plan as planning
-from prong.forks.launch import store_of
 from prong.model.forks import ForkPlan
 from prong.model.record import Record, replace
 from prong.transcripts.acknowledgement import is_ready
 
 if TYPE_CHECKING:
     from prong.agents.headless import ProgramAnswer
-    from prong.app import App
 
 
 class ForkOutcome(Record, frozen=True):
@@ -33,9 +32,12 @@ class ForkOutcome(Record, frozen=True):
 _SAID = 300
 
 
-def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
+PathOf = Callable[[str, str], Path | None]
+"""The file of a session, by agent and id."""
+
+
+def seeded(store: AgentStore, plan: ForkPlan, source: ForkSource, path_of: PathOf) -> ForkOutcome:
     """Submit the seed, from which the agent creates a session, and check its reply."""
-    store = store_of(app, plan)
     seed = planning.seed_of(source, store, plan)
     launch = store.seed(plan.child)
     launch = replace(launch, env={**plan.env, **launch.env})
@@ -44,10 +46,10 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
             reply = store.seeded(plan.child, running.lines())
             status = running.wait()
     except BaseException:
-        _discard(app, plan)
+        _discard(plan, path_of)
         raise
     if reply.session_id is None or reply.error:
-        kept = "" if _discard(app, plan) else reply.session_id
+        kept = "" if _discard(plan, path_of) else reply.session_id
         raise External(
             f"{launch.argv[0]} did not take the seed: {reply.error or _last_line(running)}",
             hint=f"what came of it: prong show {plan.agent}:{kept}" if kept else "prong doctor",
@@ -59,7 +61,7 @@ def seeded(app: App, plan: ForkPlan, source: ForkSource) -> ForkOutcome:
     acknowledged = is_ready(reply.text)
     return ForkOutcome(
         reply.session_id,
-        app.sessions.path_of(plan.agent, reply.session_id),
+        path_of(plan.agent, reply.session_id),
         seed_hash=seed.digest,
         acknowledged=acknowledged,
         warnings=() if acknowledged else (_unexpected(reply),),
@@ -71,11 +73,11 @@ def _last_line(running: RunningProgram) -> str:
     return complaints.splitlines()[-1] if complaints else "no session was made"
 
 
-def _discard(app: App, plan: ForkPlan) -> bool:
+def _discard(plan: ForkPlan, path_of: PathOf) -> bool:
     """Delete the session file that the agent began under our id; True if nothing is left."""
     if plan.new_id is None:
         return False
-    path = app.sessions.path_of(plan.agent, plan.new_id)
+    path = path_of(plan.agent, plan.new_id)
     if path is not None:
         path.unlink(missing_ok=True)
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)

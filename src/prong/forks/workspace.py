@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from prong.code import gaps as code_gaps
@@ -17,6 +16,7 @@ from prong.code.changed_files import changed_files
 from prong.code.git import Git
 from prong.code.ignored import IgnoredFiles
 from prong.code.repository import Repository
+from prong.code.service import CodeService
 from prong.code.snapshots import snapshot as snapshots
 from prong.code.snapshots.refs import ref_of
 from prong.code.turn_code import TurnCode, since
@@ -25,17 +25,17 @@ from prong.code.worktrees.journal import Undo
 from prong.code.worktrees.make import refuse_among_files
 from prong.code.worktrees.record import Worktree, common_of
 from prong.code.worktrees.refs import snapshot_for
+from prong.config import Config
 from prong.errors import External, NotFound, ProngError, UsageError
+from prong.forks.request import ForkRequest
 from prong.forks.workspace_names import WorkspaceNames, name_of, without_fork
 from prong.model.amounts import counted
-from prong.model.forks import Code, CodeSince, WorktreePlan
+from prong.model.forks import Code, CodeSince, Fork, WorktreePlan
 from prong.model.record import Record, replace
 from prong.model.sessions import Conversation, SessionRef, Turn
+from prong.model.workers import WorkerInfo
 from prong.session.resolve import find_turn
-
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.forks.plan import ForkOptions
+from prong.session.service import SessionService
 
 _NAMED = 5
 """Maximum number of files or folders named in a message."""
@@ -43,140 +43,227 @@ _NO_CODE = "--code none"
 _IN_PLACE = f"{_NO_CODE} runs the fork in the folder of the session as it is"
 
 
-def plan(
-    app: App, conversation: Conversation, turn: Turn | None, options: ForkOptions
-) -> WorktreePlan | None:
-    """Plan the worktree for a fork; None if it runs in an existing folder.
+class Workspaces:
+    """Plans and creates the workspaces of forks."""
 
-    Without options, the code is the turn's snapshot; at the last turn, the current code if there is
-    no snapshot; else the nearest commit. Without a repository there is no worktree; raises
-    `Unopened` if git cannot open an existing one.
-    """
-    if not _needs_worktree(options):
-        return None
-    session = conversation.session
-    code_turn = turn if options.code_at is None else find_turn(conversation, options.code_at)
-    # Explicit code options make missing code an error.
-    is_explicit = options.code is not None or _is_told(options)
-    try:
-        repository, origin = _looked_up(app, conversation, code_turn)
-    except ProngError as error:
-        if is_explicit:
-            raise
-        if _has_code(app, conversation):
-            raise Unopened(error.message) from error
-        return None
-    code = options.code or _fitting(conversation, code_turn, origin)
-    tops = _former_tops(app, conversation) if origin and origin.snapshot else []
-    drafting = _Drafting(app, conversation, turn, repository, options, tops)
-    gaps = app.code.capture.gaps(conversation, code_turn) if app.remembers else ()
-    if code is Code.TURN:
-        worktree = drafting.of_turn(origin) if origin or is_explicit else None
-        if worktree is not None and worktree.snapshot is not None:
-            lfs_gaps = code_gaps.of_lfs([worktree.snapshot])
-            gaps = (*gaps, *lfs_gaps.get(worktree.snapshot.commit, ()))
-        return worktree and replace(worktree, gaps=gaps)
-    if repository is None:
-        raise NotFound(
-            f"the folder of {session.ref} no longer exists: {session.cwd}", hint="--code turn"
+    def __init__(
+        self,
+        code: CodeService,
+        sessions: SessionService,
+        workers: Callable[[], Iterable[WorkerInfo]],
+        settings: Config,
+        root: Path,
+    ) -> None:
+        """Create worktrees below `root`; `workers` returns those that are recorded."""
+        self._code = code
+        self._sessions = sessions
+        self._workers = workers
+        self._settings = settings
+        self._root = root
+
+    def names(self, repo: Path) -> WorkspaceNames:
+        """Return the names of worktrees and branches of a repository, taken or free."""
+        return WorkspaceNames(self._root, repo, self._used())
+
+    def _used(self) -> Iterator[str]:
+        for session in self._sessions.all():
+            yield from session.cwds
+            yield session.cwd or ""
+        for worker in self._workers():
+            yield str(worker.workspace)
+
+    def worktree_of(self, fork: Fork) -> Path | None:
+        """Return the worktree that was created for a fork."""
+        if fork.branch is None or fork.workspace is None:
+            return None
+        paths = [item.path for item in worktrees.listed(self._root)]
+        return next((path for path in paths if fork.workspace.is_relative_to(path)), None)
+
+    def plan(
+        self, conversation: Conversation, turn: Turn | None, request: ForkRequest
+    ) -> WorktreePlan | None:
+        """Plan the worktree for a fork; None if it runs in an existing folder.
+
+        By default the code is the turn's snapshot; at the last turn, the current code if there is
+        no snapshot; else the nearest commit. Without a repository there is no worktree; raises
+        `Unopened` if git cannot open an existing one.
+        """
+        if not _needs_worktree(request):
+            return None
+        session = conversation.session
+        code_turn = turn if request.code_at is None else find_turn(conversation, request.code_at)
+        # Explicit code request make missing code an error.
+        is_explicit = request.code is not None or _is_told(request)
+        try:
+            repository, origin = self._looked_up(conversation, code_turn)
+        except ProngError as error:
+            if is_explicit:
+                raise
+            if self._has_code(conversation):
+                raise Unopened(error.message) from error
+            return None
+        code = request.code or _fitting(conversation, code_turn, origin)
+        tops = self._former_tops(conversation) if origin and origin.snapshot else []
+        drafting = _Drafting(self, conversation, turn, repository, request, tops)
+        gaps = self._code.gaps(conversation, code_turn)
+        if code is Code.TURN:
+            worktree = drafting.of_turn(origin) if origin or is_explicit else None
+            if worktree is not None and worktree.snapshot is not None:
+                lfs_gaps = code_gaps.of_lfs([worktree.snapshot])
+                gaps = (*gaps, *lfs_gaps.get(worktree.snapshot.commit, ()))
+            return worktree and replace(worktree, gaps=gaps)
+        if repository is None:
+            raise NotFound(
+                f"the folder of {session.ref} no longer exists: {session.cwd}", hint="--code turn"
+            )
+        worktree = drafting.plan(
+            code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
         )
-    worktree = drafting.plan(
-        code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
-    )
-    turn_time = code_turn and (code_turn.ended or code_turn.started)
-    if options.code is None and turn_time is not None:
-        worktree = replace(worktree, since=since(repository, session.branch, turn_time), gaps=gaps)
-    return worktree
+        turn_time = code_turn and (code_turn.ended or code_turn.started)
+        if request.code is None and turn_time is not None:
+            worktree = replace(
+                worktree, since=since(repository, session.branch, turn_time), gaps=gaps
+            )
+        return worktree
+
+    def again(self, first: WorktreePlan, number: int) -> WorktreePlan:
+        """Plan a worktree with the same code for another fork."""
+        chosen = _numbered(first.branch, number) if first.is_chosen else None
+        return _moved(first, *self.names(first.repo).free(first.name, chosen, number))
+
+    def settled(self, plan: WorktreePlan) -> WorktreePlan:
+        """Return the plan, with new names if they were taken meanwhile; a chosen branch stays."""
+        names = self.names(plan.repo)
+        if names.is_free(plan.path, None if plan.is_chosen else plan.branch):
+            return plan
+        return _moved(plan, *names.free(plan.name, plan.branch if plan.is_chosen else None))
+
+    def searched(self, conversation: Conversation) -> str:
+        """Describe where the code of a lost session was searched."""
+        folders = self._code.capture.searched(conversation)
+        places = [str(folder.parent if folder.name == ".git" else folder) for folder in folders]
+        if not places:
+            return "no repository is known to look for it in"
+        others = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+        return f"looked in {', '.join(places[:_NAMED])}{others}"
+
+    @contextmanager
+    def made(self, plan: WorktreePlan) -> Generator[Making]:
+        """Create the planned worktree for a fork that is created inside the `with` block.
+
+        If the fork fails, the worktree is removed, also after a crash: see `sweep`.
+        """
+        with self._undoing() as undo:
+            with offering_none():
+                try:
+                    making = Making(undo, *self._make(plan, undo))
+                except OSError as error:
+                    where = f": {error.filename}" if error.filename else ""
+                    message = f"cannot create the worktree: {error.strerror}{where}"
+                    raise External(message) from error
+            try:
+                yield making
+            except ProngError:
+                raise  # no fork was created
+            except BaseException:
+                # Interrupted: keep the folder if a session already uses it.
+                if self._code.worktrees.is_used(making.worktree.path):
+                    undo.keep()
+                raise
+
+    def _looked_up(
+        self, conversation: Conversation, turn: Turn | None
+    ) -> tuple[Path | None, TurnCode | None]:
+        """Find the session's current repository and the turn's code; at least one exists."""
+        session = conversation.session
+        repository = turn_code.repository_of(session)
+        origin = self._code.of_turn(conversation, turn)
+        if repository is None and (origin is None or Repository.find(origin.repo) is None):
+            folder = Path(session.cwd or "")
+            if session.cwd and locate.is_lost(folder):
+                raise NotFound(
+                    f"the repository of {folder} no longer exists, and its code was not found; "
+                    f"{self.searched(conversation)}",
+                    hint=f"if it was moved: cd into it and try again; {_NO_CODE} --into DIR",
+                )
+            if not self._has_code(conversation):
+                raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
+            raise NotFound(f"git does not open the repository of {session.cwd}")
+        return repository, origin
+
+    def _former_tops(self, conversation: Conversation) -> list[Path]:
+        """List the working trees that contained the session's folders at its snapshots."""
+        folder = Path(conversation.session.cwd or "/")
+        current = [
+            parent for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")
+        ]
+        return [*self._code.capture.tops(conversation), *current[:1]]
+
+    def _has_code(self, conversation: Conversation) -> bool:
+        """Check without git whether there is, or was, a repository."""
+        folder = Path(os.path.realpath(conversation.session.cwd or ""))
+        if any(os.path.lexists(parent / ".git") for parent in (folder, *folder.parents)):
+            return True
+        with suppress(ProngError):
+            return bool(self._code.snapshots(conversation))
+        return False
+
+    def _undoing(self) -> Undo:
+        undo = Undo(self._root)
+        with offering_none():
+            undo.open()
+        return undo
+
+    def _make(self, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str, ...]]:
+        snapshot = plan.snapshot
+        gaps: list[str] = []
+        if plan.code is Code.NOW:
+            # A snapshot may outlive its worktree, so its key must be unique.
+            key = snapshot_for(f"{plan.path.name}-{uuid4().hex[:8]}")
+            undo.will_take(plan.repo, ref_of(key))
+            snapshot = snapshots.take(plan.repo, key, limit=self._settings.snapshots.limit)
+            if snapshot is None:
+                raise NotFound(f"{plan.repo} is no longer a git repository")
+            gaps = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
+        settings = self._settings.workspace
+        ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
+        if snapshot is not None:
+            created = worktrees.create(snapshot, plan.path, plan.branch, ignored=ignored, undo=undo)
+        else:
+            commit = plan.commit or "HEAD"
+            created = worktrees.create_at(
+                plan.repo, commit, plan.path, plan.branch, ignored=ignored, undo=undo
+            )
+        _make_folder(plan, created)
+        return created, (*gaps, *created.warnings)
 
 
-def _needs_worktree(options: ForkOptions) -> bool:
-    """Decide whether to create a worktree. Raises `UsageError` for conflicting options."""
-    if options.into is not None:
-        if options.code not in (None, Code.NONE) or _is_told(options):
+def _needs_worktree(request: ForkRequest) -> bool:
+    """Decide whether to create a worktree. Raises `UsageError` for conflicting request."""
+    if request.into is not None:
+        if request.code not in (None, Code.NONE) or _is_told(request):
             raise UsageError("--into runs it in a folder as it is", hint="leave --into out")
         return False
-    if options.code is Code.NONE:
-        if _is_told(options):
+    if request.code is Code.NONE:
+        if _is_told(request):
             raise UsageError(
                 "--code-at and --branch need a worktree", hint="leave out what says no worktree"
             )
         return False
-    if options.code_at is not None and options.code not in (None, Code.TURN):
+    if request.code_at is not None and request.code not in (None, Code.TURN):
         raise UsageError(
-            f"--code {options.code.value} is the code of no turn", hint="leave --code-at out"
+            f"--code {request.code.value} is the code of no turn", hint="leave --code-at out"
         )
     return True
 
 
-def _is_told(options: ForkOptions) -> bool:
+def _is_told(request: ForkRequest) -> bool:
     """Return True if an option was given that requires a worktree."""
-    return options.code_at is not None or options.branch is not None
-
-
-def _looked_up(
-    app: App, conversation: Conversation, turn: Turn | None
-) -> tuple[Path | None, TurnCode | None]:
-    """Find the session's current repository and the turn's code; at least one exists."""
-    session = conversation.session
-    repository = turn_code.repository_of(session)
-    origin = app.code.of_turn(conversation, turn)
-    if repository is None and (origin is None or Repository.find(origin.repo) is None):
-        folder = Path(session.cwd or "")
-        if session.cwd and locate.is_lost(folder):
-            raise NotFound(
-                f"the repository of {folder} no longer exists, and its code was not found; "
-                f"{searched(app, conversation)}",
-                hint=f"if it was moved: cd into it and try again; {_NO_CODE} --into DIR",
-            )
-        if not _has_code(app, conversation):
-            raise NotFound(f"no code captured: {session.cwd} is not in a git repository")
-        raise NotFound(f"git does not open the repository of {session.cwd}")
-    return repository, origin
-
-
-def searched(app: App, conversation: Conversation) -> str:
-    """Describe where the code of a lost session was searched."""
-    folders = app.code.capture.searched(conversation)
-    places = [str(folder.parent if folder.name == ".git" else folder) for folder in folders]
-    if not places:
-        return "no repository is known to look for it in"
-    others = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    return f"looked in {', '.join(places[:_NAMED])}{others}"
-
-
-def _former_tops(app: App, conversation: Conversation) -> list[Path]:
-    """List the working trees that contained the session's folders at its snapshots."""
-    folder = Path(conversation.session.cwd or "/")
-    current = [parent for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")]
-    return [*app.code.capture.tops(conversation), *current[:1]]
+    return request.code_at is not None or request.branch is not None
 
 
 class Unopened(Exception):
     """Code exists, but git cannot open it."""
-
-
-def _has_code(app: App, conversation: Conversation) -> bool:
-    """Check without git whether there is, or was, a repository."""
-    folder = Path(os.path.realpath(conversation.session.cwd or ""))
-    if any(os.path.lexists(parent / ".git") for parent in (folder, *folder.parents)):
-        return True
-    with suppress(ProngError):
-        return bool(app.code.snapshots(conversation))
-    return False
-
-
-def again(app: App, first: WorktreePlan, number: int) -> WorktreePlan:
-    """Plan a worktree with the same code for another fork."""
-    chosen = _numbered(first.branch, number) if first.is_chosen else None
-    return _moved(first, *WorkspaceNames(app, first.repo).free(first.name, chosen, number))
-
-
-def settled(app: App, plan: WorktreePlan) -> WorktreePlan:
-    """Return the plan, with new names if they were taken meanwhile; a chosen branch stays."""
-    names = WorkspaceNames(app, plan.repo)
-    if names.is_free(plan.path, None if plan.is_chosen else plan.branch):
-        return plan
-    return _moved(plan, *names.free(plan.name, plan.branch if plan.is_chosen else None))
 
 
 def _moved(plan: WorktreePlan, path: Path, branch: str) -> WorktreePlan:
@@ -198,12 +285,12 @@ def _fitting(conversation: Conversation, turn: Turn | None, found: TurnCode | No
 class _Drafting(Record, frozen=True):
     """Builder of worktree plans for one fork."""
 
-    app: App
+    workspaces: Workspaces
     conversation: Conversation
     turn: Turn | None
     repository: Path | None
     """The session's current repository."""
-    options: ForkOptions
+    request: ForkRequest
     tops: Sequence[Path] = ()
     """Working trees at the snapshots; the repository may have moved since."""
 
@@ -217,15 +304,15 @@ class _Drafting(Record, frozen=True):
         return self.plan(Code.TURN, found)
 
     def plan(self, code: Code, of: TurnCode) -> WorktreePlan:
-        branch = self.options.branch
+        branch = self.request.branch
         title = without_fork(self.conversation.session.title)
-        name = name_of(branch, self.options.name, self.options.title, title)
-        path, own_branch = WorkspaceNames(self.app, of.repo).free(name, branch)
+        name = name_of(branch, self.request.name, self.request.title, title)
+        path, own_branch = self.workspaces.names(of.repo).free(name, branch)
         common = common_of(of.repo)
         if common is not None:
             refuse_among_files(path, common)
         if branch is not None:
-            numbers = range(1, self.options.count + 1)
+            numbers = range(1, self.request.count + 1)
             refuse_unfit(of.repo, (_numbered(branch, number) for number in numbers))
         return WorktreePlan(
             code=code,
@@ -300,38 +387,6 @@ def _long(time: timedelta) -> str:
 
 
 @contextmanager
-def made(app: App, plan: WorktreePlan) -> Generator[Making]:
-    """Create the planned worktree for a fork that is created inside the `with` block.
-
-    If the fork fails, the worktree is removed, also after a crash: see `sweep`.
-    """
-    with _undoing(app) as undo:
-        with offering_none():
-            try:
-                making = Making(undo, *_make(app, plan, undo))
-            except OSError as error:
-                where = f": {error.filename}" if error.filename else ""
-                message = f"cannot create the worktree: {error.strerror}{where}"
-                raise External(message) from error
-        try:
-            yield making
-        except ProngError:
-            raise  # no fork was created
-        except BaseException:
-            # Interrupted: keep the folder if a session already uses it.
-            if app.code.worktrees.is_used(making.worktree.path):
-                undo.keep()
-            raise
-
-
-def _undoing(app: App) -> Undo:
-    undo = Undo(app.worktrees_root)
-    with offering_none():
-        undo.open()
-    return undo
-
-
-@contextmanager
 def offering_none() -> Generator[None]:
     """Add the hint that a fork works without a worktree to errors."""
     try:
@@ -352,30 +407,6 @@ class Making(Record, frozen=True):
         """Keep the worktree, because its fork now exists."""
         worktrees.belongs_to(self.worktree, str(session))
         self.undo.keep()
-
-
-def _make(app: App, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str, ...]]:
-    snapshot = plan.snapshot
-    gaps: list[str] = []
-    if plan.code is Code.NOW:
-        # A snapshot may outlive its worktree, so its key must be unique.
-        key = snapshot_for(f"{plan.path.name}-{uuid4().hex[:8]}")
-        undo.will_take(plan.repo, ref_of(key))
-        snapshot = snapshots.take(plan.repo, key, limit=app.settings.snapshots.limit)
-        if snapshot is None:
-            raise NotFound(f"{plan.repo} is no longer a git repository")
-        gaps = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
-    settings = app.settings.workspace
-    ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
-    if snapshot is not None:
-        created = worktrees.create(snapshot, plan.path, plan.branch, ignored=ignored, undo=undo)
-    else:
-        commit = plan.commit or "HEAD"
-        created = worktrees.create_at(
-            plan.repo, commit, plan.path, plan.branch, ignored=ignored, undo=undo
-        )
-    _make_folder(plan, created)
-    return created, (*gaps, *created.warnings)
 
 
 def _make_folder(plan: WorktreePlan, worktree: Worktree) -> None:

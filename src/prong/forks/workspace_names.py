@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.code.branch_names import BranchNames, slug
 from prong.code.worktrees import worktree
 from prong.code.worktrees.journal import entries_of, under_way
 from prong.code.worktrees.record import common_of, place_of
 from prong.redaction.secrets import mask
-
-if TYPE_CHECKING:
-    from prong.app import App
 
 _FORKED = re.compile(r" \(fork @[\w-]+\)( \d+)?$")
 _NAMELESS = "fork"
@@ -26,13 +22,17 @@ _NAMELESS = "fork"
 class WorkspaceNames:
     """Names of the worktrees and branches of a repository, taken or free."""
 
-    def __init__(self, app: App, repo: Path) -> None:
-        self._parent = worktree.place(app.worktrees_root, repo, "x").parent
+    def __init__(self, root: Path, repo: Path, used: Iterable[str]) -> None:
+        """Name worktrees below `root`. `used` are the folders of sessions and workers.
+
+        Reusing a name could show a session of a removed worktree another session's code.
+        """
+        self._parent = worktree.place(root, repo, "x").parent
         self._branches = BranchNames(repo)
         tops = {f"{self._parent}/", f"{os.path.realpath(self._parent)}/"}
         self._folders = {
             path[len(top) :].partition("/")[0].lower()
-            for path in _known_folders(app, repo, self._parent)
+            for path in chain(_existing(root, repo, self._parent), used)
             for top in tops
             if path.startswith(top)
         }
@@ -67,19 +67,11 @@ def name_of(*texts: str | None) -> str:
     return next((name for name in slugs if name), _NAMELESS)
 
 
-def _known_folders(app: App, repo: Path, parent: Path) -> Iterator[str]:
-    """Yield folders that exist, existed or are being created.
-
-    Reusing a name could show a session of a removed worktree another session's code.
-    """
+def _existing(root: Path, repo: Path, parent: Path) -> Iterator[str]:
+    """Yield the folders of worktrees that exist, or are being created."""
     if parent.is_dir():
         yield from (entry.path for entry in os.scandir(parent))
-    yield from map(str, under_way(app.worktrees_root))
+    yield from map(str, under_way(root))
     common = common_of(repo)
     for entry in entries_of(common) if common else ():
         yield str(place_of(entry) or "")
-    for session in app.sessions.all():
-        yield from session.cwds
-        yield session.cwd or ""
-    for worker in app.workers.records.all():
-        yield str(worker.workspace)

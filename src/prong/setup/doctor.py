@@ -43,7 +43,7 @@ class Report(Record, frozen=True):
         return sum(finding.level is Level.WARNING for finding in self.findings)
 
 
-class Doctor:
+class InstallationDoctor:
     """Checks and repairs of the installation."""
 
     def __init__(  # noqa: PLR0913 -- it looks at everything

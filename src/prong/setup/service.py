@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prong.model.findings import Finding
     from prong.session.service import SessionService
     from prong.setup import demo
-    from prong.setup.doctor import Doctor, Report
+    from prong.setup.doctor import InstallationDoctor, Report
     from prong.setup.hooks import HookSetup
     from prong.setup.mcp import McpSetup
     from prong.setup.schedule import ScheduleSetup
@@ -78,12 +78,12 @@ class SetupService:
         return [*self._doctor.fix()]
 
     @cached_property
-    def _doctor(self) -> Doctor:
-        from prong.setup.doctor import Doctor
+    def _doctor(self) -> InstallationDoctor:
+        from prong.setup.doctor import InstallationDoctor
         from prong.setup.doctor_code import CodeDoctor
 
         is_recording = self._health() is not None
-        return Doctor(
+        return InstallationDoctor(
             sessions=self._sessions(),
             stores=self._stores,
             registry=self._registry,

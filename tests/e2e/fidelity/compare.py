@@ -28,7 +28,7 @@ from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.fork.copy import uuid7
 from prong.agents.codex.store import CodexStore
 from prong.app import App
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Fork, Method
 from prong.model.record import replace
 from prong.model.sessions import Turn, TurnKind
@@ -148,9 +148,9 @@ class Bench(ABC):
 
     # -- forks --------------------------------------------------------------------------------
 
-    def fork(self, turn: Turn, options: ForkOptions | None = None) -> Fork:
+    def fork(self, turn: Turn, options: ForkRequest | None = None) -> Fork:
         """Fork the session at a turn into another folder, with the probe as first prompt."""
-        options = options or ForkOptions()
+        options = options or ForkRequest()
         options = replace(options, into=self.elsewhere)
         if not options.retry:
             options = replace(options, prompt=PROBE)
@@ -162,13 +162,13 @@ class Bench(ABC):
         With `written`, prong writes the file also where the agent's own program would.
         """
         for turn in self.native.turns:
-            fork = self.fork(turn, ForkOptions(id=self.new_id()) if written else None)
+            fork = self.fork(turn, ForkRequest(id=self.new_id()) if written else None)
             yield Case(f"at {self.named(turn)}", turn, fork, self.history(turn))
 
     def before_compaction(self) -> Iterator[Case]:
         """A fork in full words at every turn that has a summary behind it."""
         for turn in filter(self.native.is_summarised, self.native.turns):
-            fork = self.fork(turn, ForkOptions(before_compaction=True))
+            fork = self.fork(turn, ForkRequest(before_compaction=True))
             history = self.native.until_in_full(turn)
             yield Case(f"in full at {self.named(turn)}", turn, fork, history)
 
@@ -179,7 +179,7 @@ class Bench(ABC):
     def native_at_the_end(self) -> Case:
         """The agent's own fork of the whole session, with what was done behind the last turn."""
         last = self.native.conversation.turns[-1]
-        fork = self.fork(last, ForkOptions(method=Method.NATIVE))
+        fork = self.fork(last, ForkRequest(method=Method.NATIVE))
         return Case(f"native at {self.named(last)}", last, fork, self.native.resumed)
 
     def retry(self, turn: Turn) -> Case:
@@ -188,7 +188,7 @@ class Bench(ABC):
         return Case(
             f"retry of {self.named(turn)}",
             before,
-            self.fork(turn, ForkOptions(retry=True)),
+            self.fork(turn, ForkRequest(retry=True)),
             self.history(before) if before else [],
             self.native.prompt(turn),
         )

@@ -16,7 +16,7 @@ from uuid import uuid4
 from prong.agents.claude.store import ClaudeStore
 from prong.app import App
 from prong.errors import ProngError
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.requests import records
@@ -233,7 +233,7 @@ class ClaudeJudge:
     def forked(self, point: Point) -> str:
         """The id of prong's fork."""
         turn = f"@{self.turn_ids[point.turn - 1]}" if point.turn else ""
-        options = ForkOptions(into=self.cwd)
+        options = ForkRequest(into=self.cwd)
         plan = self.app.forks.plan(f"claude:{self.session.id}{turn}", options)
         return self.app.forks.make(plan).child.id
 

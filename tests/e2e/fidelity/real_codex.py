@@ -14,7 +14,7 @@ from prong.agents.codex.fork.copy import uuid7
 from prong.agents.codex.store import CodexStore
 from prong.app import App
 from prong.errors import ProngError
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
 from prong.testing.requests import records
@@ -179,7 +179,7 @@ class CodexJudge:
         turn = f"@{self.turn_ids[point.turn - 1]}" if point.turn else ""
         try:
             # With an id prong writes the file itself, also where Codex would make the fork.
-            options = ForkOptions(into=cwd, id=uuid7())
+            options = ForkRequest(into=cwd, id=uuid7())
             plan = self.app.forks.plan(f"codex:{self.session.id}{turn}", options)
             fork = self.app.forks.make(plan).child.id
         except ProngError as error:

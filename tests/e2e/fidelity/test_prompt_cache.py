@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Code
 from prong.testing.server import RequestKind
 from tests.e2e.fidelity.compare import ClaudeBench
@@ -66,7 +66,7 @@ def native_fork(claude: ClaudeBench) -> Prompt:
     return prompt_of(claude, run.session_id)
 
 
-def fork_of_prong(claude: ClaudeBench, options: ForkOptions) -> tuple[Prompt, Path]:
+def fork_of_prong(claude: ClaudeBench, options: ForkRequest) -> tuple[Prompt, Path]:
     """Our fork at the last turn; what it sends, and the folder that it runs in."""
     plan = claude.app.forks.plan(str(claude.session.ref), options)
     fork = claude.app.forks.make(plan)
@@ -93,7 +93,7 @@ def test_in_the_same_folder_the_whole_prompt_is_the_same(
 ) -> None:
     with ClaudeBench(claude_sessions.get(name)) as claude:
         native = native_fork(claude)
-        options = ForkOptions(into=claude.scenario.cwd, prompt=PROBE)
+        options = ForkRequest(into=claude.scenario.cwd, prompt=PROBE)
         ours, _ = fork_of_prong(claude, options)
         same_prefix(ours, native)
         assert as_bytes(ours.behind) == as_bytes(native.behind)
@@ -105,7 +105,7 @@ def test_in_a_new_worktree_all_up_to_the_prompt_is_the_same(
 ) -> None:
     with ClaudeBench(claude_sessions.get(name)) as claude:
         native = native_fork(claude)
-        options = ForkOptions(code=Code.HEAD, branch="cache", prompt=PROBE)
+        options = ForkRequest(code=Code.HEAD, branch="cache", prompt=PROBE)
         ours, folder = fork_of_prong(claude, options)
         assert folder != claude.scenario.cwd
         same_prefix(ours, native)

@@ -8,7 +8,7 @@ import pytest
 import prong
 from prong.app import App
 from prong.errors import Busy, NotFound, ProngError, Taken, UsageError
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Code
 from prong.model.workers import RunOptions
 from prong.testing.home import IsolatedHome
@@ -67,11 +67,11 @@ def test_the_plan_shows_it(app: App, lab: WorkerLab) -> None:
         assert plan.worker == "source"
         assert "opus" in plan.launch.argv
         assert plan.launch.env["A"] == "b"
-    plan = app.forks.plan("source", ForkOptions(run=RunOptions(model="haiku"), env={"A": "c"}))
+    plan = app.forks.plan("source", ForkRequest(run=RunOptions(model="haiku"), env={"A": "c"}))
     assert "haiku" in plan.launch.argv
     assert "opus" not in plan.launch.argv
     assert plan.launch.env["A"] == "c"
-    plan = app.forks.plan("source", ForkOptions(command=("claude", "--verbose")))
+    plan = app.forks.plan("source", ForkRequest(command=("claude", "--verbose")))
     assert "--verbose" in plan.launch.argv
     assert "opus" not in plan.launch.argv
 
@@ -91,7 +91,7 @@ def test_what_should_differ(app: App, lab: WorkerLab) -> None:
 
 def test_another_agent_has_a_command_of_its_own(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first", run=RunOptions(model="opus"), env={"A": "b"})
-    plan = app.forks.plan("source", ForkOptions(agent="codex"))
+    plan = app.forks.plan("source", ForkRequest(agent="codex"))
     assert plan.launch.argv[0] == "codex"
     assert "A" not in plan.launch.env
 
@@ -112,7 +112,7 @@ def test_turns_and_work_under_way(app: App, lab: WorkerLab) -> None:
 def test_several_prompts(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
     texts = ("by hand", "with a table", "x" * 200_000)
-    plan, count = app.workers.forks.plan("source", ForkOptions(), texts), 3
+    plan, count = app.workers.forks.plan("source", ForkRequest(), texts), 3
     made = list(app.workers.forks.start(plan, WorkerRequest(), count, texts))
     workers = [one.worker for one in made if one.worker]
     assert [one.error for one in made] == [None] * 3
@@ -126,7 +126,7 @@ def test_several_prompts(app: App, lab: WorkerLab) -> None:
 
 def test_several_with_one_prompt(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    plan, count = app.workers.forks.plan("source", ForkOptions(), ("again",), 2), 2
+    plan, count = app.workers.forks.plan("source", ForkRequest(), ("again",), 2), 2
     request = WorkerRequest(prompt="again", name="one")
     made = list(app.workers.forks.start(plan, request, count))
     assert [one.worker.name for one in made if one.worker] == ["one", "source-2"]
@@ -150,7 +150,7 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
         return really(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(tmux), "open", open_)
-    plan = app.workers.forks.plan("source", ForkOptions(), count=3)
+    plan = app.workers.forks.plan("source", ForkRequest(), count=3)
     made = list(app.workers.forks.start(plan, WorkerRequest(), 3))
     assert [one.worker.name if one.worker else None for one in made] == [
         "source-2",
@@ -167,12 +167,12 @@ def test_one_of_several_fails(app: App, lab: WorkerLab, monkeypatch: pytest.Monk
 
 def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    plan = app.workers.forks.plan("source", ForkOptions(), count=2)
+    plan = app.workers.forks.plan("source", ForkRequest(), count=2)
     for name, error in (("source", Taken), ("One", UsageError)):
         with pytest.raises(error):
             list(app.workers.forks.start(plan, WorkerRequest(name=name), 2))
     with pytest.raises(UsageError):
-        app.workers.forks.plan("source", ForkOptions(), ("a", "b"), 3)
+        app.workers.forks.plan("source", ForkRequest(), ("a", "b"), 3)
     assert len(app.sessions.all()) == 1
     assert git(lab.project, "worktree", "list").count(b"\n") == 2
 
@@ -181,7 +181,7 @@ def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -
     started(app, lab, prompt="first", commit_turns=True)
     fork = app.workers.forks.fork("source")
     assert fork.commit_turns
-    plan = app.workers.forks.plan("source", ForkOptions(code=Code.NONE))
+    plan = app.workers.forks.plan("source", ForkRequest(code=Code.NONE))
     (one,) = app.workers.forks.start(plan, WorkerRequest())
     assert one.worker is not None
     assert not one.worker.commit_turns

@@ -27,7 +27,7 @@ from prong.views.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.forks.plan import ForkOptions
+    from prong.forks.request import ForkRequest
     from prong.model.forks import Code, Fork, ForkPlan
     from prong.model.workers import RunOptions
 
@@ -176,7 +176,7 @@ def fork_at(session: str, given: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _check(given: dict[str, Any], options: "ForkOptions") -> None:
+def _check(given: dict[str, Any], options: "ForkRequest") -> None:
     """Refuse options that cannot be combined."""
     count, files = given["count"], len(given["prompt_file"])
     if given["run"] and (max(count, files) > 1 or given["as_json"]):
@@ -189,12 +189,12 @@ def _check(given: dict[str, Any], options: "ForkOptions") -> None:
         raise UsageError(f"{count} forks and {files} prompts", hint=f"--count {files}")
 
 
-def _options(given: dict[str, Any]) -> "ForkOptions":
-    from prong.forks.plan import ForkOptions
+def _options(given: dict[str, Any]) -> "ForkRequest":
+    from prong.forks.request import ForkRequest
     from prong.model.forks import Method
 
     from_file = next(iter(fork_panes.prompts(given["prompt_file"][:1])), None)
-    return ForkOptions(
+    return ForkRequest(
         agent=given["agent"],
         into=given["into"],
         method=Method(given["method"]),
@@ -249,7 +249,7 @@ def _when_idle(app: "App", session: str, wait: float | None, act: Callable[[], T
 
 
 def _agreed(
-    app: "App", session: str, plan: "ForkPlan", options: "ForkOptions", *, asks: bool
+    app: "App", session: str, plan: "ForkPlan", options: "ForkRequest", *, asks: bool
 ) -> "ForkPlan":
     if asks and can_ask():
         return _confirmed(app, session, plan, options)
@@ -257,7 +257,7 @@ def _agreed(
     return plan
 
 
-def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkOptions") -> "ForkPlan":
+def _confirmed(app: "App", session: str, plan: "ForkPlan", options: "ForkRequest") -> "ForkPlan":
     """Ask for the prompt and for confirmation; return the plan that the person agreed to."""
     from prong.model.record import replace
 

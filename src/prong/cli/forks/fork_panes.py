@@ -13,7 +13,7 @@ from prong.views.text import clean
 
 if TYPE_CHECKING:
     from prong.app import App
-    from prong.forks.plan import ForkOptions
+    from prong.forks.request import ForkRequest
     from prong.model.forks import ForkPlan
     from prong.workers.launch.fork import ForkedWorker
 
@@ -68,7 +68,7 @@ def _read(path: Path) -> str:
     return text
 
 
-def planned(app: "App", session: str, options: "ForkOptions") -> "ForkPlan":
+def planned(app: "App", session: str, options: "ForkRequest") -> "ForkPlan":
     """Plan the first fork. Its prompt may be longer than a command line."""
     return app.workers.forks.plan(session, options, count=options.count)
 
@@ -81,7 +81,7 @@ def can_wait(plan: "ForkPlan", given: dict[str, Any]) -> bool:
     return plan.missing is not None and len(given["prompt_file"]) < 2
 
 
-def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkOptions") -> None:
+def run(app: "App", plan: "ForkPlan", given: dict[str, Any], options: "ForkRequest") -> None:
     """Create and start the forks. Report each at once, and errors at the end."""
     from prong.workers.request import WorkerRequest
 

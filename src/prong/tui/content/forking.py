@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prong.errors import ProngError
 from prong.forks.context_window import BudgetLevel, level
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.model.forks import Code, Fork, ForkPlan, Launch, Method
 from prong.model.record import Record
 from prong.model.workers import WorkerStatus
@@ -41,8 +41,8 @@ class Wish(Record, frozen=True):
     count: int = 1
 
     @property
-    def options(self) -> ForkOptions:
-        return ForkOptions(
+    def options(self) -> ForkRequest:
+        return ForkRequest(
             agent=self.agent,
             into=Path(self.into) if self.into else None,
             method=Method(self.method),

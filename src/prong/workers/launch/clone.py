@@ -20,7 +20,7 @@ from prong.code.worktrees.journal import Undo
 from prong.code.worktrees.workspace_copy import WorkspaceCopy
 from prong.config import Config
 from prong.errors import Busy, External, ProngError, Taken
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.forks.service import ForkService
 from prong.forks.workspace_names import name_of, without_fork
 from prong.model.forks import Code, Fork, Launch
@@ -131,7 +131,7 @@ class WorkerCloner(Record, frozen=True):
         self, origin: CloneOrigin, stem: str, *, ignored: bool
     ) -> Generator[tuple[WorkspaceCopy, Undo]]:
         settings = self.settings.workspace
-        path, branch = self.forks.workspace_names(workspace_copy.top_of(origin.folder)).free(stem)
+        path, branch = self.forks.workspaces.names(workspace_copy.top_of(origin.folder)).free(stem)
         with Undo(self.code.worktrees.root) as undo:
             try:
                 copy = workspace_copy.copy(
@@ -159,11 +159,11 @@ class WorkerCloner(Record, frozen=True):
     def _forked(
         self, origin: CloneOrigin, copy: WorkspaceCopy, before: Moment, request: WorkerRequest
     ) -> _Made:
-        options = ForkOptions(into=copy.folder, command=request.command, env=request.env)
+        options = ForkRequest(into=copy.folder, command=request.command, env=request.env)
         assert before.session is not None
         try:
             plan = self.forks.plan(origin.path or str(before.session.ref), options)
-            self.forks.require_program(plan)
+            self.forks.planner.require_program(plan)
             if plan.point.turn_id != before.last:
                 raise Prompted
             fork = self.forks.make(plan, lambda: self.sources.refuse_prompt(origin, before))

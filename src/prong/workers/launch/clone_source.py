@@ -77,7 +77,7 @@ class CloneSources(Record, frozen=True):
         if resolved.turn is not None:
             raise UsageError("a clone has all turns", hint=f"prong fork {text}")
         session = resolved.session
-        worker = self.forks.worker_of(session)
+        worker = self.forks.planner.worker_of(session)
         if worker is not None:
             return self._of_worker(worker)
         if not session.cwd or not Path(session.cwd).is_dir():

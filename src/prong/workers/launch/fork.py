@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from prong.errors import ProngError, UsageError
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.forks.service import ForkService
 from prong.model.forks import Fork, ForkPlan
 from prong.model.record import Record, replace
@@ -39,7 +39,7 @@ class WorkerForks(Record, frozen=True):
     starter: WorkerStarter
 
     def plan(
-        self, point: str, options: ForkOptions, prompts: Sequence[str] = (), count: int = 1
+        self, point: str, options: ForkRequest, prompts: Sequence[str] = (), count: int = 1
     ) -> ForkPlan:
         """Plan the first of several forks. Writes nothing."""
         if len(prompts) > 1 and count not in (1, len(prompts)):
@@ -65,7 +65,7 @@ class WorkerForks(Record, frozen=True):
         pasted, and its worker yielded, when the agent is ready.
         """
         self.starter.refuse_name(request.name)
-        self.forks.require_program(plan)
+        self.forks.planner.require_program(plan)
         terminal = self.starter.terminal(request)
         if count > 1 and terminal is not None and isinstance(terminal, TakesOver):
             raise UsageError(
@@ -91,14 +91,14 @@ class WorkerForks(Record, frozen=True):
         *,
         prompt: str | None = None,
         turn: int | str | None = None,
-        options: ForkOptions | None = None,
+        options: ForkRequest | None = None,
     ) -> WorkerInfo:
         """Fork a worker or session and run the fork with the same command and settings.
 
         `turn` is a number, -1 for the last turn, or an id. `options` replace name and prompt. The
         fork stays even if it does not run.
         """
-        options = options or ForkOptions(prompt=prompt, name=name)
+        options = options or ForkRequest(prompt=prompt, name=name)
         plan = self.plan(source if turn is None else f"{source}@{turn}", options)
         parent = self.states.records.named(plan.worker) if plan.worker else None
         is_headless = parent is not None and parent.headless
@@ -117,9 +117,9 @@ class WorkerForks(Record, frozen=True):
         created: Fork | None = None
         try:
             argument = None if request.headless else short(prompt)[0]
-            plan = first if first.prompt == argument else self.forks.asking(first, argument)
+            plan = first if first.prompt == argument else self.forks.planner.asking(first, argument)
             if number > 1:
-                plan = self.forks.again(plan, number)
+                plan = self.forks.planner.again(plan, number)
             created = self.forks.make(plan)
             if request.trust:
                 self.starter.trust(plan.agent, plan.workspace)

@@ -15,7 +15,7 @@ from prong.code.repository import Repository
 from prong.code.worktrees import worktree as worktrees
 from prong.errors import NotFound, Taken, Unsupported, UsageError
 from prong.forks import workspace as workspaces
-from prong.forks.plan import ForkOptions
+from prong.forks.request import ForkRequest
 from prong.forks.service import ForkService
 from prong.forks.workspace_names import name_of
 from prong.model.forks import Code, WorktreePlan
@@ -82,7 +82,7 @@ class WorkerPlanner(Record, frozen=True):
         """Return the plan, with new names if those of its worktree were taken meanwhile."""
         if plan.worktree is None or plan.fork is not None:
             return plan  # creating a fork settles its own names
-        worktree = self.forks.settled_worktree(plan.worktree)
+        worktree = self.forks.workspaces.settled(plan.worktree)
         if worktree == plan.worktree:
             return plan
         plan = replace(plan, worktree=worktree, workspace=worktree.folder)
@@ -150,7 +150,7 @@ class WorkerPlanner(Record, frozen=True):
             return None
         top = repository.top
         stem = name_of(request.branch, name)
-        path, branch = self.forks.workspace_names(top).free(stem, request.branch)
+        path, branch = self.forks.workspaces.names(top).free(stem, request.branch)
         refuse_unfit(top, [branch])
         _refuse_no_remote(top, request.push)
         return WorktreePlan(
@@ -198,7 +198,7 @@ class WorkerPlanner(Record, frozen=True):
         into = self._elsewhere(request, point)
         fork = self.forks.plan(
             point,
-            ForkOptions(
+            ForkRequest(
                 agent=request.agent,
                 into=into,
                 id=request.id,
@@ -213,12 +213,12 @@ class WorkerPlanner(Record, frozen=True):
         )
         worktree = self._worktree(fork.workspace, name, request) if into is not None else None
         if worktree is not None:
-            fork = self.forks.moved(fork, worktree)
+            fork = self.forks.planner.moved(fork, worktree)
         if request.worktree and fork.worktree is None:
             raise UsageError(
                 f"cannot create a worktree: {fork.unopened or fork.workspace}", hint="--no-worktree"
             )
-        self.forks.require_program(fork)
+        self.forks.planner.require_program(fork)
         if request.commit_turns and fork.worktree is None:
             raise UsageError("--commit-turns needs a worktree", hint="leave --commit-turns out")
         if fork.worktree is not None:

@@ -110,7 +110,7 @@ class WorkerStarter(Record, frozen=True):
         self, plan: WorkerPlan, worktree: WorktreePlan, worker: WorkerInfo, opening: _Opening
     ) -> WorkerInfo:
         takes_over = isinstance(opening.terminal, TakesOver)
-        with self.forks.worktree_made(worktree) as making:
+        with self.forks.workspaces.made(worktree) as making:
             path, branch = making.worktree.path, making.worktree.branch
             worker = self.states.records.change(worker.name, worktree=path, branch=branch)
             if not takes_over:
@@ -176,7 +176,7 @@ class WorkerStarter(Record, frozen=True):
         return {
             "session": fork.child.id,
             "workspace": fork.workspace,
-            "worktree": self.forks.worktree_of(fork),
+            "worktree": self.forks.workspaces.worktree_of(fork),
             "branch": fork.branch,
             "fork": fork.id,
         }
