@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,45 +78,35 @@ class Capture:
         prompt of a fork, and `TurnKey.NEXT` plus a turn id that at the prompt after the turn.
         """
         self.take_in()
-        recorded = self._recorded(conversation, ())
+        recorded = self._recorded(conversation)
         existing, unknown = locate.present(recorded.values())
-        by_turn = {
-            id_: snapshot for id_, snapshot in recorded.items() if snapshot.commit in existing
-        }
-        turns = (*conversation.turns, *conversation.abandoned)
-        if all(turn.id in by_turn for turn in turns):
+        by_turn = {id_: one for id_, one in recorded.items() if one.commit in existing}
+        if all(turn.id in by_turn for turn in _all_turns(conversation)):
             return by_turn
         # Deleted where it was taken, or never recorded: look for its ref in the repository.
-        search = self._search(conversation)
-        homes = {snapshot.commit: snapshot for snapshot in search.found}
-        deleted = {snapshot.key for snapshot in recorded.values()} - {
-            snapshot.key
-            for snapshot in recorded.values()
-            if snapshot.commit in existing | unknown | homes.keys()
-        }
-        new = [
-            snapshot
-            for snapshot in search.found
-            if snapshot.key in deleted or not self._records.has(snapshot.key)
-        ]
+        found = self._search(conversation).found
+        homes = {snapshot.commit: snapshot.repo for snapshot in found}
+        known = existing | unknown | homes.keys()
+        deleted = {one.key for one in recorded.values() if one.commit not in known}
         try:
-            self._records.add(*new)
+            self._records.add(
+                *(one for one in found if one.key in deleted or not self._records.has(one.key))
+            )
         except ProngError as error:
             debug(__name__, "snapshots that were found are not recorded: %s", error)
-        for id_, snapshot in self._recorded(conversation, search.found).items():
+        for id_, snapshot in self._recorded(conversation, found).items():
             if snapshot.commit in homes and snapshot.commit not in existing:
-                by_turn[id_] = snapshot._replace(repo=homes[snapshot.commit].repo)
+                by_turn[id_] = snapshot._replace(repo=homes[snapshot.commit])
             elif snapshot.commit in existing or snapshot.commit in unknown:
                 by_turn[id_] = snapshot  # its disk may be mounted again
         return by_turn
 
     def _recorded(
-        self, conversation: Conversation, more: Iterable[Snapshot]
+        self, conversation: Conversation, more: Iterable[Snapshot] = ()
     ) -> dict[str, Snapshot]:
         """Return the recorded snapshots, plus those of `more` that could not be recorded."""
-        turns = (*conversation.turns, *conversation.abandoned)
         session = conversation.session
-        ids = [TurnKey.BASELINE, *(turn.id for turn in turns)]
+        ids = [TurnKey.BASELINE, *(turn.id for turn in _all_turns(conversation))]
         keys = [TurnKey.START, *ids, *(f"{TurnKey.NEXT}{id_}" for id_ in ids)]
         recorded = self._records.of_turns(session.ref, keys, more)
         first = recorded.get(conversation.turns[0].id) if conversation.turns else None
@@ -135,13 +126,13 @@ class Capture:
         near = locate.near(conversation, forks)
         search.everywhere(near)
         if any(map(locate.is_lost, near)):
-            self._search_further(search, near)
+            search.somewhere(self._further_places(near))
         return search
 
-    def _search_further(self, search: locate.SnapshotSearch, lost: Iterable[Path]) -> None:
-        search.somewhere(locate.around(lost))
-        search.somewhere(self._records.repositories())
-        search.somewhere(self._folders())
+    def _further_places(self, lost: Iterable[Path]) -> Iterator[Path]:
+        yield from locate.around(lost)
+        yield from self._records.repositories()
+        yield from self._folders()
 
     def searched(self, conversation: Conversation) -> list[Path]:
         """List the repositories that are searched for the snapshots of a session."""
@@ -149,10 +140,9 @@ class Capture:
 
     def tops(self, conversation: Conversation) -> list[Path]:
         """List the working trees in which snapshots were taken. They may be gone."""
-        return list(dict.fromkeys(item.repo for item in self._recorded(conversation, ()).values()))
+        return list(dict.fromkeys(item.repo for item in self._recorded(conversation).values()))
 
     def sessions(self) -> set[SessionRef]:
-        """Return the sessions that have snapshots."""
         self.take_in()
         return {SessionRef(*name) for name in self._records.sessions()}
 
@@ -162,34 +152,37 @@ class Capture:
         `lfs`: also find LFS files that were not downloaded, for which git lists a whole tree.
         """
         captured = self._caught_up(conversation)
-        turns = (*conversation.turns, *conversation.abandoned)
+        turns = _all_turns(conversation)
         gaps = self._gaps(conversation, turns, captured)
         if lfs:
-            _add_lfs(gaps, {turn.id: captured[turn.id] for turn in turns if turn.id in captured})
+            of_turns = {turn.id: captured[turn.id] for turn in turns if turn.id in captured}
+            missing = code_gaps.of_lfs(of_turns.values())
+            for id_, snapshot in of_turns.items():
+                if snapshot.commit in missing:
+                    gaps[id_] = (*gaps.get(id_, ()), *missing[snapshot.commit])
         if not captured and not gaps:
             return conversation
         began = _beginnings(conversation, captured)
         changes = changes_since(began, captured)
 
-        def told(turn: Turn) -> Turn:
+        def with_snapshot(turn: Turn) -> Turn:
             snapshot = captured.get(turn.id)
             if snapshot is None:
                 return replace(turn, gaps=gaps[turn.id]) if turn.id in gaps else turn
             changed = changes.get(turn.id)
-            late = turn_code.is_late(snapshot, turn)
             return replace(
                 turn,
                 snapshot=snapshot.commit,
                 changes=changed,
                 since_prompt=not began[turn.id].key.is_turn if changed else None,
-                late=late,
+                late=turn_code.is_late(snapshot, turn),
                 gaps=gaps.get(turn.id, ()),
             )
 
         return replace(
             conversation,
-            turns=tuple(map(told, conversation.turns)),
-            abandoned=tuple(map(told, conversation.abandoned)),
+            turns=tuple(map(with_snapshot, conversation.turns)),
+            abandoned=tuple(map(with_snapshot, conversation.abandoned)),
         )
 
     def failures(self) -> list[CaptureFailure]:
@@ -209,25 +202,18 @@ class Capture:
         """List recent snapshots with LFS files that were not downloaded, newest first."""
         recent = self._records.newest(*_SEARCHED_FOR_LFS)
         gaps = code_gaps.of_lfs(recent)
-        return [
-            IncompleteSnapshot(snapshot, gaps[snapshot.commit])
-            for snapshot in recent
-            if snapshot.commit in gaps
-        ]
+        return [IncompleteSnapshot(one, gaps[one.commit]) for one in recent if one.commit in gaps]
 
     def with_files_outside(self, conversation: Conversation) -> list[IncompleteSnapshot]:
         """List snapshots of turns that changed files outside the repository, newest first."""
-        recorded = self._recorded(conversation, ())
+        recorded = self._recorded(conversation)
         gaps = self._gaps(conversation, conversation.turns, recorded)
-        outside = {
-            id_: tuple(gap for gap in of_turn if gap.kind is GapKind.OUTSIDE)
-            for id_, of_turn in gaps.items()
-        }
-        return [
-            IncompleteSnapshot(recorded[turn.id], outside[turn.id])
-            for turn in reversed(conversation.turns)
-            if outside.get(turn.id)
-        ]
+        found: list[IncompleteSnapshot] = []
+        for turn in reversed(conversation.turns):
+            outside = [gap for gap in gaps.get(turn.id, ()) if gap.kind is GapKind.OUTSIDE]
+            if outside:
+                found.append(IncompleteSnapshot(recorded[turn.id], tuple(outside)))
+        return found
 
     def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
         """Return what the captured code of a turn lacks; for None, of the start of the session."""
@@ -262,7 +248,7 @@ class Capture:
         """
         try:
             with spool.taken(self._spool) as events:
-                captured, retried = self._told(events)
+                captured, retried = self._snapshots_in(events)
                 self._records.add(*captured)
                 self._activity.add(*activity.from_events(events))
                 self._failures.add(*failures_in(events))
@@ -271,7 +257,7 @@ class Capture:
         except (ProngError, OSError) as error:
             debug(__name__, "what hooks told could not be taken in: %s", error)
 
-    def _told(
+    def _snapshots_in(
         self, events: Iterable[Mapping[str, object]]
     ) -> tuple[list[Snapshot], list[Mapping[str, object]]]:
         """Look up the snapshots that events name. Returns them, and the events to retry later."""
@@ -290,13 +276,11 @@ class Capture:
         retried: list[Mapping[str, object]] = []
         for (repo, beside), by_ref in by_session.items():
             try:
-                existing = self._there(Path(repo), beside)
+                captured += [one for one in self._there(Path(repo), beside) if one.ref in by_ref]
             except ProngError as error:
                 # One repository that git cannot open must not hold up the others.
                 debug(__name__, "what hooks kept in %s cannot be read: %s", repo, error)
                 retried += by_ref.values()
-            else:
-                captured += [snapshot for snapshot in existing if snapshot.ref in by_ref]
         return captured, retried
 
     def _there(self, repo: Path, beside: TurnKey) -> list[Snapshot]:
@@ -304,8 +288,8 @@ class Capture:
         if not locate.is_lost(repo):
             return snapshots.find(repo, beside)
         search = locate.SnapshotSearch([SessionRef(beside.agent, beside.session)])
-        search.somewhere([repo])  # a parent folder may belong to the repository
-        self._search_further(search, [repo])
+        # A parent folder may belong to the repository.
+        search.somewhere(chain([repo], self._further_places([repo])))
         return [snapshot._replace(repo=repo) for snapshot in search.found]
 
     def _caught_up(self, conversation: Conversation) -> dict[str, Snapshot]:
@@ -323,16 +307,13 @@ class Capture:
         except ProngError as error:
             debug(__name__, "the code of %s was not kept: %s", conversation.session.ref, error)
             if isinstance(error, External):
-                self._note_failure(conversation, last, error)
+                session = conversation.session
+                key = TurnKey(session.agent, session.id, last.id)
+                folder = Path(session.cwd) if session.cwd else None
+                with suppress(ProngError):
+                    now = datetime.now(UTC)
+                    self._failures.add(CaptureFailure(key, now, error.message, folder))
             return captured
-
-    def _note_failure(self, conversation: Conversation, turn: Turn, error: ProngError) -> None:
-        session = conversation.session
-        key = TurnKey(session.agent, session.id, turn.id)
-        folder = Path(session.cwd) if session.cwd else None
-        with suppress(ProngError):
-            failure = CaptureFailure(key, datetime.now(UTC), error.message, folder)
-            self._failures.add(failure)
 
     def keep(
         self, conversation: Conversation, *, again: bool = False, late: bool = False
@@ -391,22 +372,14 @@ class Capture:
         return len(lost)
 
 
-def _add_lfs(gaps: dict[str, tuple[CodeGap, ...]], found: Mapping[str, Snapshot]) -> None:
-    missing = code_gaps.of_lfs(found.values())
-    for id_, snapshot in found.items():
-        if snapshot.commit in missing:
-            gaps[id_] = (*gaps.get(id_, ()), *missing[snapshot.commit])
+def _all_turns(conversation: Conversation) -> tuple[Turn, ...]:
+    return (*conversation.turns, *conversation.abandoned)
 
 
 def _is_just_over(turn: Turn) -> bool:
     if turn.state is TurnState.RUNNING or turn.ended is None:
         return False
     return datetime.now(UTC) - turn.ended < _SOON
-
-
-def _is_one_repository(one: Path, other: Path) -> bool:
-    """Tell whether two folders share a repository, so that their trees can be compared."""
-    return one == other or common_of(one) == common_of(other) is not None
 
 
 def _beginnings(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, Snapshot]:
@@ -426,7 +399,10 @@ def changes_since(
     pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
     for turn_id, before in began.items():
         after = found.get(turn_id)
-        if after and _is_one_repository(before.repo, after.repo):
+        # Only trees of one repository can be compared.
+        if after and (
+            before.repo == after.repo or common_of(before.repo) == common_of(after.repo) is not None
+        ):
             pairs[after.repo][turn_id] = (before.tree, after.tree)
     changes: dict[str, DiffStat] = {}
     for repository, trees in pairs.items():

@@ -68,8 +68,7 @@ def has(repo: Path, *objects: str) -> bool:
 def sides(repo: Path, old: Snapshot, new: Snapshot) -> tuple[list[Sides], list[str]]:
     """List the trees to compare, nested ones too, and nested paths that are gone or replaced."""
     lost: list[str] = []
-    compared = list(_sides(repo, (old.tree, old), (new.tree, new), "", lost))
-    return compared, lost
+    return list(_sides(repo, (old.tree, old), (new.tree, new), "", lost)), lost
 
 
 def files(compared: Iterable[Sides], paths: Sequence[str] = ()) -> list[FileChange]:
@@ -183,8 +182,8 @@ def _file_changes(output: bytes, prefix: str) -> list[FileChange]:
             FileChange(
                 path=prefix + os.fsdecode(name),
                 status=statuses.get(name, "modified"),
-                added=int(added) if added.isdigit() else 0,
-                removed=int(removed) if removed.isdigit() else 0,
+                added=_number(added),
+                removed=_number(removed),
                 is_binary=added == b"-",
                 old_path=None if old is None else prefix + os.fsdecode(old),
             )
@@ -199,30 +198,23 @@ def diffstats(repository: Path, pairs: Sequence[tuple[str | None, str]]) -> list
     git = Git(repository)
     nothing = git.empty_tree() if any(old is None for old, _ in pairs) else ""
     stdin = "".join(f"{old or nothing} {new}\n" for old, new in pairs)
-    stats = _parsed(git.run("diff-tree", *_COUNTS, stdin=stdin.encode()))
+    # A header line per pair, followed by NUL-terminated entries with arbitrary names.
+    stats: list[DiffStat] = []
+    fields = iter(git.run("diff-tree", *_COUNTS, stdin=stdin.encode()).split(b"\0"))
+    for field in fields:
+        entry = field
+        while pair := _PAIR.match(entry):
+            stats.append(DiffStat(0, 0, 0))
+            entry = entry[pair.end() :]
+        if entry:
+            added, removed, name = entry.split(b"\t", 2)
+            if not name:
+                _names = next(fields), next(fields)  # a rename has the old and the new name
+            last = stats[-1]
+            counts = last.added + _number(added), last.removed + _number(removed)
+            stats[-1] = DiffStat(last.files + 1, *counts)
     if len(stats) != len(pairs):
         raise NotFound(f"{repository} does not have all of these trees")
-    return stats
-
-
-def _parsed(output: bytes) -> list[DiffStat]:
-    """Parse a header line per pair, followed by NUL-terminated entries with arbitrary names."""
-    stats: list[DiffStat] = []
-    fields = iter(output.split(b"\0"))
-    for field in fields:
-        rest = field
-        while pair := _PAIR.match(rest):
-            stats.append(DiffStat(0, 0, 0))
-            rest = rest[pair.end() :]
-        if not rest:
-            continue
-        added, removed, name = rest.split(b"\t", 2)
-        if not name:
-            _names = next(fields), next(fields)  # a rename has the old and the new name
-        last = stats[-1]
-        stats[-1] = DiffStat(
-            last.files + 1, last.added + _number(added), last.removed + _number(removed)
-        )
     return stats
 
 

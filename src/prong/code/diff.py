@@ -99,10 +99,7 @@ def of_turn(
     turn: Turn | None,
     paths: Sequence[str] = (),
 ) -> CodeDiff:
-    """Return what a turn changed since its prompt, whether committed or not.
-
-    If the code at the prompt was not captured, since the turn before.
-    """
+    """Return what a turn changed since its prompt, or else since the turn before."""
     ref = conversation.session.ref
     if turn is None:
         raise UsageError(
@@ -116,33 +113,30 @@ def of_turn(
     new = point(conversation, captured, turn)
     before = conversation.turns[turn.index - 2] if turn.index > 1 else None
     start = turn_code.starts(captured).get(turn.id)
+    if start is None and turn_code.id_before(conversation, turn, captured) == TurnKey.START:
+        start = captured[TurnKey.START]
     if start is not None:
         return compared(CodePoint(conversation.session, before, start, at_prompt=True), new, paths)
-    if turn_code.id_before(conversation, turn, captured) == TurnKey.START:
-        began = CodePoint(conversation.session, before, captured[TurnKey.START], at_prompt=True)
-        return compared(began, new, paths)
-    earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
-    bases = [base for base in earlier if (base.id if base else TurnKey.BASELINE) in captured]
-    if bases[:1] != earlier[:1]:
-        since = (
-            f"prong diff {ref}@{bases[0].index if bases[0] else 0}..{turn.index}; " if bases else ""
-        )
+    if _id(before) not in captured:
+        earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
+        numbers = [base.index if base else 0 for base in earlier if _id(base) in captured]
+        since = f"prong diff {ref}@{numbers[0]}..{turn.index}; " if numbers else ""
         raise NotFound(
             f"no code captured at the turn before {turn.index}: its changes are unknown",
             hint=f"{since}{_INSTALL}",
         )
-    return compared(point(conversation, captured, bases[0]), new, paths)
+    return compared(point(conversation, captured, before), new, paths)
+
+
+def _id(turn: Turn | None) -> str:
+    return turn.id if turn else TurnKey.BASELINE
 
 
 def whole(
     conversation: Conversation, captured: Mapping[str, Snapshot], paths: Sequence[str]
 ) -> CodeDiff:
     """Compare the earliest captured code with the latest."""
-    turns = [
-        turn
-        for turn in (None, *conversation.turns)
-        if (turn.id if turn else TurnKey.BASELINE) in captured
-    ]
+    turns = [turn for turn in (None, *conversation.turns) if _id(turn) in captured]
     if not turns:
         raise _missing(conversation, captured, None)
     old, new = (point(conversation, captured, turn) for turn in (turns[0], turns[-1]))
@@ -165,7 +159,7 @@ def latest(conversation: Conversation, captured: Mapping[str, Snapshot]) -> Code
 def point(
     conversation: Conversation, captured: Mapping[str, Snapshot], turn: Turn | None
 ) -> CodePoint:
-    snapshot = captured.get(turn.id if turn else TurnKey.BASELINE)
+    snapshot = captured.get(_id(turn))
     if snapshot is None:
         raise _missing(conversation, captured, turn)
     return CodePoint(conversation.session, turn, snapshot)
@@ -218,13 +212,10 @@ def compared(
 
 def _common(old: CodePoint, new: CodePoint) -> Path:
     """Find a working tree of a repository that has both trees."""
-    trees = [old.snapshot.tree, new.snapshot.tree]
-    repos: list[Path] = []
-    for repo in chain(_places(new), _places(old)):
-        if repo not in repos:
-            if changes.has(repo, *trees):
-                return repo
-            repos.append(repo)
+    repos = list(dict.fromkeys(chain(_places(new), _places(old))))
+    for repo in repos:
+        if changes.has(repo, old.snapshot.tree, new.snapshot.tree):
+            return repo
     if not repos:
         raise NotFound(f"the repository of {new} no longer exists: {new.snapshot.repo}")
     for side in (old, new):

@@ -37,13 +37,9 @@ def of_turn(
 
 
 def of_snapshot(snapshot: Snapshot) -> list[CodeGap]:
-    gaps: list[CodeGap] = []
-    if snapshot.degraded:
-        gaps.append(CodeGap(GapKind.PARTIAL, snapshot.degraded))
-    gaps += [
-        CodeGap(GapKind.LEFT_OUT, file.reason, file.path, file.size) for file in snapshot.left_out
-    ]
-    return gaps
+    partial = [CodeGap(GapKind.PARTIAL, snapshot.degraded)] if snapshot.degraded else []
+    files = snapshot.left_out
+    return partial + [CodeGap(GapKind.LEFT_OUT, one.reason, one.path, one.size) for one in files]
 
 
 def of_lfs(snapshots: Iterable[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
@@ -89,18 +85,13 @@ def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[C
     for snapshot in snapshots:
         candidates = [gap(snapshot.repo, pointer) for pointer in pointers.get(snapshot.tree, ())]
         missing = [candidate for candidate in candidates if candidate is not None]
+        hidden = len(missing) - _MOST_POINTERS
+        if hidden > 0:  # a clone without LFS has thousands of pointers, in each turn
+            rest = f"{counted(hidden, 'more LFS pointer')} without content"
+            missing[_MOST_POINTERS:] = [CodeGap(GapKind.LEFT_OUT, rest)]
         if missing:
-            gaps[snapshot.commit] = _first(missing)
+            gaps[snapshot.commit] = tuple(missing)
     return gaps
-
-
-def _first(gaps: Sequence[CodeGap]) -> tuple[CodeGap, ...]:
-    """Limit the list: a clone without LFS has thousands of pointers, in each turn."""
-    hidden = len(gaps) - _MOST_POINTERS
-    if hidden <= 0:
-        return tuple(gaps)
-    rest = CodeGap(GapKind.LEFT_OUT, f"{counted(hidden, 'more LFS pointer')} without content")
-    return (*gaps[:_MOST_POINTERS], rest)
 
 
 def _size_of(path: Path) -> int | None:
@@ -133,12 +124,13 @@ def summary(gaps: Sequence[CodeGap]) -> str | None:
 
 def warnings(gaps: Sequence[CodeGap], code: str) -> list[str]:
     """Describe what is missing in `code`, such as `the snapshot`."""
-    texts: list[str] = []
-    for gap in gaps:
-        if gap.kind is GapKind.FAILED:
-            texts.append(f"the code of the turn was not captured: {gap.reason}")
-        elif gap.path is None:
-            texts.append(f"{code} is not complete: {gap.reason}")
+    texts = [
+        f"the code of the turn was not captured: {gap.reason}"
+        if gap.kind is GapKind.FAILED
+        else f"{code} is not complete: {gap.reason}"
+        for gap in gaps
+        if gap.kind is GapKind.FAILED or gap.path is None
+    ]
     files = [gap for gap in gaps if gap.path is not None]
     return texts + [f"not in {code}: {text}" for text in _described(files)]
 
@@ -154,12 +146,11 @@ def _described(gaps: Iterable[CodeGap]) -> list[str]:
         if not files:
             texts.append(reason)
             continue
-        names = ", ".join(_name(gap) for gap in files[:_NAMED])
+        names = ", ".join(
+            f"{gap.path} ({size_text(gap.size)})" if gap.size else str(gap.path)
+            for gap in files[:_NAMED]
+        )
         hidden = len(files) - _NAMED
         names += f" and {counted(hidden, 'more file')}" if hidden > 0 else ""
         texts.append(f"{names}: {reason}")
     return texts
-
-
-def _name(gap: CodeGap) -> str:
-    return f"{gap.path} ({size_text(gap.size)})" if gap.size else str(gap.path)

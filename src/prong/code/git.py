@@ -14,7 +14,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from math import inf
@@ -284,12 +284,9 @@ class Git:
         """Run git and return the result, whatever its status."""
         return self.start(*arguments, feed=stdin is not None).answer(stdin)
 
-    def run(
-        self, *arguments: str, stdin: bytes | None = None, accepted: Collection[int] = (0,)
-    ) -> bytes:
-        """Run git and return its output; raise `External` for a status not in `accepted`."""
-        result = self.ask(*arguments, stdin=stdin)
-        return result.output if result.status in accepted else result.expect()
+    def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        """Run git and return its output; raise `External` if it fails."""
+        return self.ask(*arguments, stdin=stdin).expect()
 
     def is_on(self, setting: str) -> bool:
         answer = self.ask("config", "--type=bool", "--get", setting)
@@ -322,13 +319,12 @@ class Git:
     @cached_property
     def programs(self) -> frozenset[tuple[bytes, bytes]]:
         """The filters and hooks in the settings, as in `(b"filter", b"lfs")`."""
-        if self._config is None:
-            result = Git(self.folder, *self.options, deadline=self.deadline).ask(*_LISTED)
-            names = result.output.split(b"\0")
-        else:
-            names = [entry.partition(b"\n")[0] for entry in self._config.split(b"\0")]
-        matches = [match for name in names if (match := _PROGRAMS.fullmatch(name))]
-        return frozenset((match[1], match[2]) for match in matches)
+        config = self._config
+        if config is None:
+            config = Git(self.folder, *self.options, deadline=self.deadline).ask(*_LISTED).output
+        names = (entry.partition(b"\n")[0] for entry in config.split(b"\0"))
+        matches = (_PROGRAMS.fullmatch(name) for name in names)
+        return frozenset((match[1], match[2]) for match in matches if match)
 
     def _switches(self) -> dict[str, str]:
         """Turn programs off by variables: options cannot set names with an equals sign."""

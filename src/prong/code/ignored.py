@@ -182,18 +182,10 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def _fill(reading: int, writing: int) -> None:
-    if _shares_blocks(reading, writing):
-        return
+    if sys.platform == "linux":
+        with suppress(OSError):  # not supported by every file system
+            fcntl.ioctl(writing, _FICLONE, reading)
+            return
     while data := os.read(reading, _PIECE):
         while data:
             data = data[os.write(writing, data) :]
-
-
-def _shares_blocks(reading: int, writing: int) -> bool:
-    if sys.platform != "linux":
-        return False
-    try:
-        fcntl.ioctl(writing, _FICLONE, reading)
-    except OSError:  # not supported by every file system
-        return False
-    return True

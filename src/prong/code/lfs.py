@@ -60,24 +60,20 @@ def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
     pointed = {path: blob for path, blob in base.items() if blob in contents}
     result: dict[str, list[Pointer]] = {}
     for tree, files in changed.items():
-        if rules.isdisjoint({**ruled, **files}.values()):
-            continue
-        blobs_of_tree = {**pointed, **files}
-        read = (
-            read_pointer(os.fsdecode(path), contents[blob])
-            for path, blob in blobs_of_tree.items()
-            if blob in contents
-        )
-        result[tree] = sorted(pointer for pointer in read if pointer is not None)
+        if not rules.isdisjoint({**ruled, **files}.values()):
+            read = (
+                read_pointer(os.fsdecode(path), contents[blob])
+                for path, blob in {**pointed, **files}.items()
+                if blob in contents
+            )
+            result[tree] = sorted(pointer for pointer in read if pointer is not None)
     return result
 
 
 def _listed(git: Git, tree: str) -> _Files:
-    files = _Files()
-    for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]:
-        fields, _, path = line.partition(b"\t")
-        files[path] = fields.split()[2]
-    return files
+    lines = git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]
+    entries = (line.partition(b"\t") for line in lines)
+    return {path: fields.split()[2] for fields, _, path in entries}
 
 
 def _changed(git: Git, base: str, trees: Iterable[str]) -> dict[str, _Files]:

@@ -5,6 +5,7 @@ folder that leads to the repository will do, whatever the folder of the session 
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -81,9 +82,9 @@ def present(found: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
     """
     existing: set[str] = set()
     unknown: set[str] = set()
-    by_repo: dict[Path, set[str]] = {}
+    by_repo: dict[Path, set[str]] = defaultdict(set)
     for snapshot in found:
-        by_repo.setdefault(snapshot.repo, set()).add(snapshot.commit)
+        by_repo[snapshot.repo].add(snapshot.commit)
     for repo, commits in by_repo.items():
         if not repo.is_dir():
             unknown |= commits
@@ -109,13 +110,8 @@ def lineage(conversation: Conversation, forks: Mapping[SessionRef, Fork]) -> lis
 
 def near(conversation: Conversation, forks: Mapping[SessionRef, Fork]) -> list[Path]:
     """List where the session and its ancestors ran, and the current folder."""
-    session = conversation.session
-    names = [session.cwd, *session.cwds]
-    names += [
-        fork.parent_workspace
-        for ref in lineage(conversation, forks)
-        if (fork := forks.get(ref)) is not None
-    ]
+    names = [conversation.session.cwd, *conversation.session.cwds]
+    names += [forks[ref].parent_workspace for ref in lineage(conversation, forks) if ref in forks]
     folders = [Path(folder) for folder in dict.fromkeys(names) if folder]
     with suppress(FileNotFoundError):  # the current folder was deleted
         folders.append(Path.cwd())
@@ -155,12 +151,8 @@ def around(folders: Iterable[Path]) -> Iterator[Path]:
         for path in (folder, _gone_entry(folder)):
             if path is not None:
                 above = next(parent for parent in path.parents if parent.is_dir())
-                yield from _repositories_in(above)
-
-
-def _repositories_in(folder: Path) -> Iterator[Path]:
-    candidates = islice(_folders(folder, _DEPTH), _MOST)
-    return (path for path in candidates if os.path.lexists(path / ".git") or _is_bare(path))
+                candidates = islice(_folders(above, _DEPTH), _MOST)
+                yield from (candidate for candidate in candidates if _is_repository(candidate))
 
 
 def _folders(folder: Path, depth: int) -> Iterator[Path]:
@@ -174,7 +166,7 @@ def _folders(folder: Path, depth: int) -> Iterator[Path]:
             ]
         yield from inner
         for one in inner if depth > 1 else ():
-            if not os.path.lexists(one / ".git") and not _is_bare(one):
+            if not _is_repository(one):
                 yield from _folders(one, depth - 1)
 
 
@@ -193,6 +185,10 @@ def _gone_entry(folder: Path) -> Path | None:
 def _repository(folder: Path) -> Path | None:
     common = common_of(folder)
     return Path(os.path.realpath(folder)) if common is None and _is_bare(folder) else common
+
+
+def _is_repository(folder: Path) -> bool:
+    return os.path.lexists(folder / ".git") or _is_bare(folder)
 
 
 def _is_bare(folder: Path) -> bool:

@@ -47,7 +47,13 @@ class Repository(NamedTuple):
         if len(lines) < 4:
             if any(words in answer.complaint for words in _NOWHERE):
                 return None
-            raise _refused(answer)
+            first = "".join(f": {line}" for line in answer.complaint.strip().splitlines()[:1])
+            dubious = "dubious ownership" in answer.complaint
+            raise External(
+                f"git does not open this repository{first}",
+                hint="git config --global --add safe.directory <folder>" if dubious else None,
+                stderr=answer.complaint,
+            )
         if lines[0].startswith(b"--"):
             raise Unavailable("git is too old", hint="install git 2.31 or newer")
         top, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
@@ -105,17 +111,6 @@ class Repository(NamedTuple):
 def _branch(ref: bytes) -> str | None:
     prefix = b"refs/heads/"
     return os.fsdecode(ref.removeprefix(prefix)) if ref.startswith(prefix) else None
-
-
-def _refused(answer: GitResult) -> External:
-    dubious = "dubious ownership" in answer.complaint
-    return External(
-        f"git does not open this repository: {answer.complaint.strip().splitlines()[0]}"
-        if answer.complaint.strip()
-        else "git does not open this repository",
-        hint="git config --global --add safe.directory <folder>" if dubious else None,
-        stderr=answer.complaint,
-    )
 
 
 def comes_along(folder: Path, other: Path) -> bool:

@@ -38,7 +38,11 @@ def find(
     snapshots: Mapping[str, Snapshot], conversation: Conversation, turn: Turn | None
 ) -> TurnCode | None:
     """Find the code at the end of a turn, or before the first; None if unknown."""
-    return captured(snapshots, turn) or _nearest(snapshots, conversation, turn)
+    snapshot = snapshots.get(turn.id if turn else TurnKey.BASELINE)
+    if snapshot is None or not snapshot.repo.is_dir():
+        return _nearest(snapshots, conversation, turn)
+    late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
+    return TurnCode(snapshot.repo, snapshot, late=late)
 
 
 def id_before(conversation: Conversation, turn: Turn, known: Mapping[str, Snapshot]) -> str:
@@ -70,15 +74,6 @@ def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
     }
 
 
-def captured(snapshots: Mapping[str, Snapshot], turn: Turn | None) -> TurnCode | None:
-    """Return the snapshot taken at the end of the turn."""
-    snapshot = snapshots.get(turn.id if turn else TurnKey.BASELINE)
-    if snapshot is None or not snapshot.repo.is_dir():
-        return None
-    late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
-    return TurnCode(snapshot.repo, snapshot, late=late)
-
-
 def is_late(snapshot: Snapshot, turn: Turn) -> bool:
     """Tell whether the code may have changed between the end of the turn and its snapshot."""
     return snapshot.late or _delay(snapshot, turn) > _PUNCTUAL
@@ -96,17 +91,14 @@ def _nearest(
     In the repository of the session, or one with the code of another turn of it.
     """
     session = conversation.session
-    repository = repository_of(session) or _repository_with_code(snapshots)
+    latest = sorted(snapshots.values(), key=lambda one: one.taken, reverse=True)
+    with_code = (one.repo for one in latest if Repository.find(one.repo))
+    repository = repository_of(session) or next(with_code, None)
     when = (turn.ended or turn.started) if turn else session.started
     if repository is None or when is None:
         return None
     commit = nearest_commit(repository, session.branch, when)
     return TurnCode(repository, commit=commit) if commit else None
-
-
-def _repository_with_code(snapshots: Mapping[str, Snapshot]) -> Path | None:
-    kept = sorted(snapshots.values(), key=lambda one: one.taken, reverse=True)
-    return next((one.repo for one in kept if Repository.find(one.repo)), None)
 
 
 def repository_of(session: Session) -> Path | None:
@@ -146,7 +138,7 @@ def since(repo: Path, branch: str | None, when: datetime) -> CodeSince | None:
     names = set(changed_files(git))
     before = nearest_commit(repo, branch, when)
     commits = 0
-    if git.ask("rev-parse", "--verify", "--quiet", "HEAD").ok:
+    if git.has("HEAD"):
         limits = ("HEAD",) if before is None else (f"{before}..HEAD",)
         commits = int(git.run("rev-list", "--count", *limits, "--"))
         old = git.empty_tree() if before is None else before

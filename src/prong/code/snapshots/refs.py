@@ -6,7 +6,7 @@ the only records of a snapshot; every table can be rebuilt from them.
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,53 +42,25 @@ def _part(name: str) -> str:
     )
 
 
-class SnapshotMessage(NamedTuple):
-    """The fields of a snapshot that are known before its tree."""
-
-    key: TurnKey
-    number: int | None
-    message_id: str | None
-    taken: datetime
-    head: str | None
-    branch: str | None
-    staged_tree: str | None
-    previous: Snapshot | None
-    degraded: str | None
-    left_out: tuple[LeftOut, ...]
-    nested: tuple[NestedSnapshot, ...]
-    nested_changed: bool
-    intended: tuple[str, ...]
-    """Paths added with `git add --intent-to-add`."""
-    late: bool = False
-
-    def text(self) -> bytes:
-        manifest = {
-            "left_out": [[file.path, file.size, file.reason] for file in self.left_out[:LISTED]],
-            "nested": [[inner.path, inner.commit] for inner in self.nested],
-            "nested_changed": self.nested_changed,
-            "intended": list(self.intended),
-        }
-        filled = {name: value for name, value in manifest.items() if value}
-        trailers = {
-            "Agent": self.key.agent,
-            "Session": self.key.session,
-            "Turn-Id": self.key.turn_id,
-            "Turn": self.number,
-            "Message-Id": self.message_id,
-            "Taken": self.taken.isoformat(),
-            "Head": self.head,
-            "Branch": self.branch,
-            "Staged-Tree": self.staged_tree,
-            "Previous": self.previous and self.previous.commit,
-            "Previous-Tree": self.previous and self.previous.tree,
-            "Late": "yes" if self.late else None,
-            "Degraded": self.degraded and " ".join(self.degraded.split()),
-            "Manifest": json.dumps(filled) if filled else None,
-        }
-        turn = f"turn {self.key.turn_id if self.number is None else self.number}"
-        title = f"prong: {turn} of {self.key.agent}:{self.key.session}"
-        lines = [f"Prong-{name}: {value}" for name, value in trailers.items() if value is not None]
-        return os.fsencode("\n".join([title, "", *lines, ""]))
+def message_of(
+    key: TurnKey,
+    number: int | None,
+    fields: Mapping[str, str | None],
+    lists: Mapping[str, list[Any] | bool],
+) -> bytes:
+    """Write the commit message of a snapshot, without empty fields."""
+    filled = {name: value for name, value in lists.items() if value}
+    trailers = {
+        "Agent": key.agent,
+        "Session": key.session,
+        "Turn-Id": key.turn_id,
+        "Turn": number,
+        **fields,
+        "Manifest": json.dumps(filled) if filled else None,
+    }
+    title = f"prong: turn {key.turn_id if number is None else number} of {key.agent}:{key.session}"
+    lines = [f"Prong-{name}: {value}" for name, value in trailers.items() if value is not None]
+    return os.fsencode("\n".join([title, "", *lines, ""]))
 
 
 def _trailers(message: bytes) -> dict[str, str]:

@@ -20,11 +20,11 @@ from prong.code.snapshots import refs
 from prong.code.snapshots.contents import Contents, Known
 from prong.code.snapshots.fast_import import Import, ImportedEntry
 from prong.code.snapshots.private_folder import Private, home
-from prong.code.snapshots.refs import LISTED, SnapshotMessage
+from prong.code.snapshots.refs import LISTED
 from prong.code.snapshots.working_tree import Differences, Side, WorkingTree
 from prong.errors import External, ProngError, UsageError
 from prong.files.size_limit import SNAPSHOT_LIMIT
-from prong.model.code import LeftOut, NestedSnapshot, Snapshot, TurnKey
+from prong.model.code import LeftOut, Snapshot, TurnKey
 
 SECONDS = 300.0
 """Default time limit of a snapshot."""
@@ -329,27 +329,27 @@ class _Taking:
             notes.append("the head moved all the time: what is staged may be of another commit")
         if len(left_out) > LISTED:
             notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
-        before = {item.path for item in self._previous.nested} if self._previous else set[str]()
-        nested = tuple(
-            NestedSnapshot(os.fsdecode(path), item.commit) for path, item in inner.items()
-        )
-        moved = before != {item.path for item in nested}
-        return SnapshotMessage(
-            key=self._request.key,
-            number=self._request.number,
-            message_id=self._request.message_id,
-            taken=self._request.taken,
-            head=self._repository.head,
-            branch=self._repository.branch,
-            staged_tree=staged,
-            previous=self._previous,
-            degraded="; ".join(notes) or None,
-            left_out=left_out,
-            nested=nested,
-            nested_changed=moved or any(item.changed for item in inner.values()),
-            intended=tuple(map(os.fsdecode, found.intended)),
-            late=self._request.late,
-        ).text()
+        previous, repository = self._previous, self._repository
+        before = {item.path for item in previous.nested} if previous else set[str]()
+        nested = {os.fsdecode(path): item for path, item in inner.items()}
+        fields = {
+            "Message-Id": self._request.message_id,
+            "Taken": self._request.taken.isoformat(),
+            "Head": repository.head,
+            "Branch": repository.branch,
+            "Staged-Tree": staged,
+            "Previous": previous and previous.commit,
+            "Previous-Tree": previous and previous.tree,
+            "Late": "yes" if self._request.late else None,
+            "Degraded": " ".join("; ".join(notes).split()) or None,
+        }
+        lists = {
+            "left_out": [[file.path, file.size, file.reason] for file in left_out[:LISTED]],
+            "nested": [[path, item.commit] for path, item in nested.items()],
+            "nested_changed": before != {*nested} or any(one.changed for one in nested.values()),
+            "intended": [os.fsdecode(path) for path in found.intended],
+        }
+        return refs.message_of(self._request.key, self._request.number, fields, lists)
 
     def _won_by_another(self) -> Snapshot | None:
         """Return the snapshot of this turn that another process took at the same time."""

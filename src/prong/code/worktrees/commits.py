@@ -129,14 +129,9 @@ def _differing(git: Git, head: str | None, taken: str) -> tuple[list[bytes], lis
     """Return deleted names and changed entries, without nested repositories never added."""
     deleted: list[bytes] = []
     present: list[_Entry] = []
-    if head is None:
-        for line in git.run("ls-tree", "-r", "-z", taken).split(b"\0")[:-1]:
-            entry, _, name = line.partition(b"\t")
-            mode, _, blob = entry.split(b" ")
-            if mode != _SUBMODULE:
-                present.append(_Entry(mode, blob, name))
-        return deleted, present
-    fields = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", head, taken).split(b"\0")
+    old_tree = git.empty_tree() if head is None else head
+    command = ("diff-tree", "-r", "-z", "--raw", "--no-renames", old_tree, taken)
+    fields = git.run(*command).split(b"\0")
     for entry, name in zip(fields[::2], fields[1::2], strict=False):
         old, new, _, blob, _ = entry.lstrip(b":").split(b" ")
         if new == _NOTHING:

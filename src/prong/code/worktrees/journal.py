@@ -141,7 +141,13 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
         if journal is None:
             continue
         try:
-            whole = _whole(journal.entries)
+            is_done = any("done" in entry for entry in journal.entries)
+            # Complete worktrees that are not yet kept, and the time of completion.
+            whole = {
+                Path(entry["whole"]): entry.get("at", 0.0)
+                for entry in journal.entries
+                if "whole" in entry and not is_done and Path(entry["whole"]).is_dir()
+            }
             if not any(is_used(top) for top in whole):
                 worked_in = [top for top, since in whole.items() if _has_work(top, since)]
                 swept.kept.extend(worked_in)
@@ -151,14 +157,6 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
         finally:
             journal.close()
     return swept
-
-
-def _whole(entries: list[dict[str, Any]]) -> dict[Path, float]:
-    """Map worktrees that are complete, but not yet kept, to the time of completion."""
-    if any("done" in entry for entry in entries):
-        return {}
-    times = {Path(entry["whole"]): entry.get("at", 0.0) for entry in entries if "whole" in entry}
-    return {path: since for path, since in times.items() if path.is_dir()}
 
 
 def _has_work(path: Path, at: float) -> bool:
@@ -192,20 +190,13 @@ def leftovers(root: Path) -> list[Path]:
 
 def under_way(root: Path) -> set[Path]:
     """Return the worktrees that are being created or removed, even by a killed process."""
-    return {
-        Path(entry[key])
-        for path in (root / PRIVATE).glob("*.jsonl")
-        for entry in _entries_in(path)
-        for key in ("worktree", "copy", "removing")
-        if key in entry
-    }
-
-
-def _entries_in(path: Path) -> list[dict[str, Any]]:
-    """Read a journal without locking it."""
-    with suppress(OSError):  # it was deleted meanwhile
-        return list(objects_in(read_regular(path)))
-    return []
+    worktrees: set[Path] = set()
+    for path in (root / PRIVATE).glob("*.jsonl"):
+        with suppress(OSError):  # it was deleted meanwhile
+            for entry in objects_in(read_regular(path)):
+                keys = ("worktree", "copy", "removing")
+                worktrees |= {Path(entry[key]) for key in keys if key in entry}
+    return worktrees
 
 
 def delete(root: Path, path: Path, token: str) -> None:
@@ -355,17 +346,15 @@ def _forget_entry(
     for entry in entries_of(common):
         place = place_of(entry)
         is_new = known is not None and entry.name not in known
-        if place == path or (place is None and is_new and _is_abandoned(entry)):
+        is_ours = place == path
+        if place is None and is_new:
+            with suppress(OSError):
+                # Git was killed before it wrote the path; a running git may still do so.
+                is_ours = time.time() - entry.stat().st_mtime > _ABANDONED
+        if is_ours:
             step("move", entry)
             entry.rename(common / f"prong-{token}-{entry.name}")
     for trash in common.glob(f"prong-{token}-*"):
         _delete(trash)
     with suppress(OSError):
         (common / "worktrees").rmdir()
-
-
-def _is_abandoned(entry: Path) -> bool:
-    """Tell whether git was killed before it wrote the path; a running git may still do so."""
-    with suppress(OSError):
-        return time.time() - entry.stat().st_mtime > _ABANDONED
-    return False

@@ -89,7 +89,7 @@ def is_ahead(path: Path, remote: str) -> bool:
     worktree = worktree_record.read(path)
     git = Git(path)
     tracking = f"refs/remotes/{remote}/{worktree.branch}"
-    pushed = [tracking] if git.ask("rev-parse", "--verify", "--quiet", tracking).ok else []
+    pushed = [tracking] if git.has(tracking) else []
     base = [worktree.base] if worktree.base else []
     command = ("rev-list", "--count", "--ignore-missing", tip, "--not", *base, *pushed)
     return int(git.run(*command)) > 0
@@ -120,10 +120,8 @@ def push(path: Path, remote: str, patience: float = _PATIENCE) -> Push | None:
         deadline = Deadline(patience)
         git = Git(path, deadline=deadline, as_user=True)
         answer = git.ask("push", "--quiet", "--porcelain", remote, f"{tip}:{ref}")
-        failed = None
-        if not answer.ok:
-            slow = deadline.over
-            failed = f"not done after {patience:.0f} seconds" if slow else _reason(answer)
+        slow = f"not done after {patience:.0f} seconds" if deadline.over else ""
+        failed = None if answer.ok else slow or _reason(answer)
         deadline.lift()
         done = Push(tip, remote, datetime.now(UTC), failed)
         _write(path, done)

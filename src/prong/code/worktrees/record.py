@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from prong.errors import NotFound
 from prong.files import atomic
@@ -143,8 +143,12 @@ def read(path: Path) -> Worktree:
 def read_entry(entry: Path, path: Path) -> Worktree:
     """Read the record of a worktree whose folder may be gone."""
     try:
-        decoded: Any = json.loads(read_regular(entry / _FILE))
-        record = cast(dict[str, Any], decoded)
+        record: Any = json.loads(read_regular(entry / _FILE))
+        given: Given | None = None
+        if record["given"] is not None:
+            commit, staged, files = record["given"]
+            states = {name: state and (*state,) for name, state in files.items()}
+            given = Given(commit, staged, states)
         return Worktree(
             path,
             repo=Path(record["repo"]),
@@ -155,15 +159,8 @@ def read_entry(entry: Path, path: Path) -> Worktree:
             snapshot=record["snapshot"],
             session=record.get("session"),
             nested=tuple(record["nested"]),
-            given=_given(record["given"]),
+            given=given,
             warnings=tuple(record["warnings"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise NotFound(f"prong did not make the worktree {path}", path=str(path)) from None
-
-
-def _given(record: list[Any] | None) -> Given | None:
-    if record is None:
-        return None
-    commit, staged, files = record
-    return Given(commit, staged, {name: status and (*status,) for name, status in files.items()})

@@ -20,7 +20,7 @@ from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.work import WorktreeWork
 from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model.forks import Fork, ForkPoint, Method
-from prong.model.record import Record, field
+from prong.model.record import Record, field, replace
 from prong.model.sessions import Activity, Session, SessionRef
 from prong.model.workers import WorkerInfo
 from prong.processes import process as processes
@@ -117,17 +117,16 @@ class ManagedWorktrees:
     def list(self) -> list[WorktreeStatus]:
         """List all worktrees, oldest first."""
         survey = self._survey()
+        folders = survey.folders()
         until = time.monotonic() + _PATIENCE
-        existing = [(root, one) for root in self.roots for one in worktrees.listed(root)]
-        gone = [
-            (root, one) for root in self.roots for one in worktrees.missing(root, survey.folders())
+        statuses = [
+            survey.status(root, worktree)
+            for root in self.roots
+            for worktree in (*worktrees.listed(root), *worktrees.missing(root, folders))
         ]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            looks = pool.map(_Look.at, [one for _, one in existing], repeat(until))
-            pairs = zip(existing, looks, strict=True)
-            statuses = [survey.status(*one, look) for one, look in pairs]
-        statuses += [survey.status(*one, _Look(is_there=False)) for one in gone]
-        return sorted(statuses, key=lambda one: one.worktree.created)
+            looked = list(pool.map(_look, statuses, repeat(until)))
+        return sorted(looked, key=lambda one: one.worktree.created)
 
     def is_used(self, path: Path) -> bool:
         """Tell whether a session, or a worker with a pane or process, uses a worktree."""
@@ -165,8 +164,7 @@ class ManagedWorktrees:
         Returns the name of its branch if that is kept.
         """
         recorded = worktree.worktree
-        look = _Look.at(recorded, time.monotonic())
-        status = self._survey().status(worktree.root, recorded, look)
+        status = _look(self._survey().status(worktree.root, recorded), time.monotonic())
         error = _objection(status, force=force)
         if error is not None:
             raise error
@@ -209,7 +207,14 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
     if force or one.state is WorktreeState.MISSING:
         return None
     if one.processes:
-        return _in_use(one, details)
+        ours = set(processes.ancestors(os.getpid()))
+        pids = (f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
+        first = "cd elsewhere" if ours.issuperset(one.processes) else "end it"
+        return Busy(
+            f"a program runs in {one.name}: process {', '.join(pids)}",
+            hint=f"{first}, or use --force",
+            **details,
+        )
     if one.locked:
         return Dirty(
             f"{one.name} is locked", hint=f"git worktree unlock {one.worktree.path}", **details
@@ -225,35 +230,17 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
     return None
 
 
-def _in_use(one: WorktreeStatus, where: dict[str, str]) -> Busy:
-    ours = set(processes.ancestors(os.getpid()))
-    pids = ", ".join(f"{pid} (your shell)" if pid in ours else str(pid) for pid in one.processes)
-    first = "cd elsewhere" if ours.issuperset(one.processes) else "end it"
-    message = f"a program runs in {one.name}: process {pids}"
-    return Busy(message, hint=f"{first}, or use --force", **where)
-
-
-class _Look(Record, frozen=True):
-    """The state of a worktree's folder."""
-
-    is_there: bool = True
-    size: int | None = None
-    work: WorktreeWork = field(default_factory=WorktreeWork)
-    locked: bool = False
-    problem: str | None = None
-    remedy: str = _FORCE
-
-    @classmethod
-    def at(cls, worktree: Worktree, until: float) -> _Look:
-        """Inspect a worktree; its size is measured until `until`."""
-        if not os.path.lexists(worktree.path):
-            return cls(is_there=False)
-        size = _size(worktree.path, until)
-        try:
-            locked = worktree_work.is_locked(worktree)
-            return cls(size=size, work=worktree_work.work_in(worktree), locked=locked)
-        except ProngError as error:
-            return cls(size=size, problem=error.message, remedy=error.hint or _FORCE)
+def _look(worktree: WorktreeStatus, until: float) -> WorktreeStatus:
+    """Add what is in the folder of a worktree; its size is measured until `until`."""
+    recorded = worktree.worktree
+    if not os.path.lexists(recorded.path):
+        return worktree
+    worktree = replace(worktree, size=_size(recorded.path, until))
+    try:
+        locked = worktree_work.is_locked(recorded)
+        return replace(worktree, work=worktree_work.work_in(recorded), locked=locked)
+    except ProngError as error:
+        return replace(worktree, problem=error.message, remedy=error.hint or _FORCE)
 
 
 class _Survey:
@@ -288,7 +275,7 @@ class _Survey:
         names |= {fork.parent_workspace for fork in self._forks.values() if fork.parent_workspace}
         return [Path(folder) for folder in sorted(names)]
 
-    def status(self, root: Path, worktree: Worktree, look: _Look) -> WorktreeStatus:
+    def status(self, root: Path, worktree: Worktree) -> WorktreeStatus:
         top = os.path.realpath(worktree.path)
         refs = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
         own = _ref(worktree.session)
@@ -298,24 +285,19 @@ class _Survey:
         return WorktreeStatus(
             worktree=worktree,
             root=root,
-            state=self._state(worktree, refs, own, is_there=look.is_there),
+            state=self._state(worktree, refs, own),
             session=ref,
             title=session.title if session else "",
             parent=fork.parent if fork else session.parent if session else None,
-            size=look.size,
-            work=look.work,
-            locked=look.locked,
             processes=tuple(pid for pid, folder in self._running if _in(folder, top)),
-            problem=look.problem,
-            remedy=look.remedy,
         )
 
     def _state(
-        self, worktree: Worktree, here: list[SessionRef], own: SessionRef | None, *, is_there: bool
+        self, worktree: Worktree, here: list[SessionRef], own: SessionRef | None
     ) -> WorktreeState:
         if Path(os.path.realpath(worktree.path)) in self._under_way:
             return WorktreeState.UNDER_WAY
-        if not is_there:
+        if not os.path.lexists(worktree.path):
             return WorktreeState.MISSING
         if any(self._is_open(ref) for ref in {*here, *([own] if own else [])}):
             return WorktreeState.OPEN

@@ -166,11 +166,10 @@ def _ignored(source: Path) -> set[str]:
 def _know_modes(target: Path, names: set[str]) -> None:
     """Record the permissions copied from the source, so that prune does not count them as work."""
     record = worktree_record.read(target)
-    if record.given is None or not names & record.given.files.keys():
-        return
-    new = {name: file_state(target / name) for name in names & record.given.files.keys()}
-    given = replace(record.given, files={**record.given.files, **new})
-    worktree_record.write(replace(record, given=given))
+    if record.given is not None and names & record.given.files.keys():
+        new = {name: file_state(target / name) for name in names & record.given.files.keys()}
+        given = replace(record.given, files={**record.given.files, **new})
+        worktree_record.write(replace(record, given=given))
 
 
 def _carry(source: Path, target: Path) -> list[str]:
@@ -305,8 +304,14 @@ class _TreeCopy:
         if os.path.lexists(target):
             if not stat.S_ISREG(status.st_mode):
                 return
-            if not self._is_doubtful(entry.path, target, status):
-                self._give_mode(name, target, stat.S_IMODE(status.st_mode))
+            # A file too large for snapshots may be the staged version there.
+            doubtful = self._doubted is not None and status.st_size > self._doubted
+            if not doubtful or filecmp.cmp(entry.path, target, shallow=False):
+                current, mode = os.lstat(target).st_mode, stat.S_IMODE(status.st_mode)
+                # Git records whether a file is executable, but not if it is private.
+                if stat.S_ISREG(current) and stat.S_IMODE(current) != mode:
+                    target.chmod(mode)
+                    self.changed_modes.add(name)
                 return
             target.unlink()
         if stat.S_ISLNK(status.st_mode):
@@ -315,19 +320,6 @@ class _TreeCopy:
             copy_file(Path(entry.path), target)
         else:
             self._tell(name, "a pipe, a socket or a device")
-
-    def _is_doubtful(self, source: str, there: Path, status: os.stat_result) -> bool:
-        """Tell whether a file too large for snapshots differs: it may be the staged version."""
-        if self._doubted is None or status.st_size <= self._doubted:
-            return False
-        return not filecmp.cmp(source, there, shallow=False)
-
-    def _give_mode(self, name: str, there: Path, mode: int) -> None:
-        """Copy permissions: git records whether a file is executable, but not if it is private."""
-        status = os.lstat(there)
-        if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != mode:
-            there.chmod(mode)
-            self.changed_modes.add(name)
 
     def _link(self, path: str) -> str:
         """Map a link: targets outside the source stay the same, those inside move to the copy.
