@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 from prong import paths
 from prong.agents.base import AgentStore
@@ -20,7 +21,7 @@ from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.work import WorktreeWork
 from prong.errors import Ambiguous, Busy, Dirty, NotFound, ProngError
 from prong.model.forks import Fork, ForkPoint, Method
-from prong.model.record import Record, field, replace
+from prong.model.record import Record, field
 from prong.model.sessions import Activity, Session, SessionRef
 from prong.model.workers import WorkerInfo
 from prong.processes import process as processes
@@ -119,14 +120,15 @@ class ManagedWorktrees:
         survey = self._survey()
         folders = survey.folders()
         until = time.monotonic() + _PATIENCE
-        statuses = [
-            survey.status(root, worktree)
+        found = [
+            (root, worktree)
             for root in self.roots
             for worktree in (*worktrees.listed(root), *worktrees.missing(root, folders))
         ]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            looked = list(pool.map(_look, statuses, repeat(until)))
-        return sorted(looked, key=lambda one: one.worktree.created)
+            looks = pool.map(_look, [worktree for _, worktree in found], repeat(until))
+            statuses = [survey.status(*one, look) for one, look in zip(found, looks, strict=True)]
+        return sorted(statuses, key=lambda one: one.worktree.created)
 
     def is_used(self, path: Path) -> bool:
         """Tell whether a session, or a worker with a pane or process, uses a worktree."""
@@ -164,7 +166,8 @@ class ManagedWorktrees:
         Returns the name of its branch if that is kept.
         """
         recorded = worktree.worktree
-        status = _look(self._survey().status(worktree.root, recorded), time.monotonic())
+        look = _look(recorded, time.monotonic())
+        status = self._survey().status(worktree.root, recorded, look)
         error = _objection(status, force=force)
         if error is not None:
             raise error
@@ -230,17 +233,16 @@ def _objection(one: WorktreeStatus, *, force: bool) -> ProngError | None:
     return None
 
 
-def _look(worktree: WorktreeStatus, until: float) -> WorktreeStatus:
-    """Add what is in the folder of a worktree; its size is measured until `until`."""
-    recorded = worktree.worktree
-    if not os.path.lexists(recorded.path):
-        return worktree
-    worktree = replace(worktree, size=_size(recorded.path, until))
+def _look(worktree: Worktree, until: float) -> dict[str, Any]:
+    """Return the fields of a status that its folder tells; its size is measured until `until`."""
+    if not os.path.lexists(worktree.path):
+        return {}
+    size = _size(worktree.path, until)
     try:
-        locked = worktree_work.is_locked(recorded)
-        return replace(worktree, work=worktree_work.work_in(recorded), locked=locked)
+        locked = worktree_work.is_locked(worktree)
+        return {"size": size, "work": worktree_work.work_in(worktree), "locked": locked}
     except ProngError as error:
-        return replace(worktree, problem=error.message, remedy=error.hint or _FORCE)
+        return {"size": size, "problem": error.message, "remedy": error.hint or _FORCE}
 
 
 class _Survey:
@@ -275,7 +277,7 @@ class _Survey:
         names |= {fork.parent_workspace for fork in self._forks.values() if fork.parent_workspace}
         return [Path(folder) for folder in sorted(names)]
 
-    def status(self, root: Path, worktree: Worktree) -> WorktreeStatus:
+    def status(self, root: Path, worktree: Worktree, look: Mapping[str, Any]) -> WorktreeStatus:
         top = os.path.realpath(worktree.path)
         refs = [ref for ref, folders in self._places.items() if any(_in(f, top) for f in folders)]
         own = _ref(worktree.session)
@@ -290,6 +292,7 @@ class _Survey:
             title=session.title if session else "",
             parent=fork.parent if fork else session.parent if session else None,
             processes=tuple(pid for pid, folder in self._running if _in(folder, top)),
+            **look,
         )
 
     def _state(
