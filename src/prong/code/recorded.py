@@ -72,8 +72,8 @@ class RecordedCode:
         waiting = self._waiting.get(agent, {}).keys() & set(turn_ids)
         return self._records.among(agent, turn_ids) | waiting
 
-    def add_to(self, listed: Sequence[ListedTurn], *, changes: bool) -> list[Turn]:
-        """Add their snapshots to turns and, with `changes`, what they changed."""
+    def add_to(self, listed: Sequence[ListedTurn]) -> list[Turn]:
+        """Add to turns their snapshots, and what they changed."""
         captured: dict[str, Snapshot] = {}
         began: dict[str, Snapshot] = {}
         for agent in {item.agent for item in listed}:
@@ -85,7 +85,7 @@ class RecordedCode:
                 for item in items
                 if (snapshot := _chosen(known, item.turn.id, item.session.id))
             }
-            if changes and captured:
+            if captured:
                 homes = {snapshot.session for snapshot in captured.values()}
                 known += self._records.of_sessions(agent, homes, _BEGINNINGS)
                 began |= _began(items, captured, known)

@@ -183,7 +183,7 @@ class Lookup:
             for hit in hits
             if hit.session and hit.turn
         ]
-        turns = iter(self._recorded.add_to(listed, changes=not self._request.live))
+        turns = iter(self._recorded.add_to(listed))
         return tuple(
             replace(hit, turn=next(turns)) if hit.session and hit.turn else hit for hit in hits
         )
