@@ -36,11 +36,12 @@ class ListedTurn(NamedTuple):
     @property
     def ids_before(self) -> tuple[str, ...]:
         """The ids under which the code before it may be recorded, the best first."""
-        ids = (f"{TurnKey.NEXT}{self.before or TurnKey.BASELINE}",)
+        before = TurnKey.BASELINE if self.turn.index == 1 else self.before
+        ids = (f"{TurnKey.NEXT}{before}", before) if before else ()
         if self.session.inherited and self.turn.index == self.session.inherited + 1:
             # A fork may begin with other code. The agent's own fork looks like a new session.
-            ids += (TurnKey.START, TurnKey.BASELINE)
-        return (*ids, self.before) if self.before else (*ids, TurnKey.BASELINE)
+            ids = (*ids[:1], TurnKey.START, TurnKey.BASELINE, *ids[1:])
+        return ids
 
 
 class RecordedCode:
