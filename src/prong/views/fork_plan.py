@@ -9,7 +9,8 @@ from prong.views.code_change import summary
 from prong.views.text import short_path
 
 if TYPE_CHECKING:
-    from prong.app import App
+    from prong.code.service import CodeService
+    from prong.forks.service import ForkService
     from prong.model.code import Snapshot
     from prong.model.forks import ForkPlan
 
@@ -17,7 +18,9 @@ _BAR = 20
 _COMMIT = 7
 
 
-def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, str]]:
+def plan_rows(
+    forks: "ForkService", changes: "CodeService", plan: "ForkPlan", count: int
+) -> Iterator[tuple[str, str]]:
     """Yield (name, text) rows. Skip those whose text is empty."""
     new = plan.new_id or "chosen by the agent"
     converted = plan.agent != plan.source.agent and plan.method == "copy"
@@ -29,7 +32,7 @@ def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, s
     if plan.worktree is None:
         yield "folder", f"{short_path(str(plan.workspace))} (no code is touched)"
     else:
-        yield "code", code(app, plan)
+        yield "code", code(forks, changes, plan)
         yield "folder", f"{short_path(str(plan.workspace))} (a new worktree)"
         yield "branch", plan.worktree.branch
     yield "size", _size(plan)
@@ -39,13 +42,13 @@ def plan_rows(app: "App", plan: "ForkPlan", count: int) -> Iterator[tuple[str, s
         yield "note", warning
 
 
-def code(app: "App", plan: "ForkPlan") -> str:
+def code(forks: "ForkService", changes: "CodeService", plan: "ForkPlan") -> str:
     """Describe the code that the fork's worktree starts with."""
     worktree = plan.worktree
     assert worktree is not None
     repo = short_path(str(worktree.repo))
     if worktree.snapshot is not None:
-        return _as_captured(app, plan, worktree.snapshot)
+        return _as_captured(forks, changes, plan, worktree.snapshot)
     if worktree.code.value == "now":
         return f"current code of {repo}"
     if worktree.code.value == "head":
@@ -53,11 +56,13 @@ def code(app: "App", plan: "ForkPlan") -> str:
     return f"nearest commit, not exact: {(worktree.commit or '')[:_COMMIT]}"
 
 
-def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
+def _as_captured(
+    forks: "ForkService", changes: "CodeService", plan: "ForkPlan", snapshot: "Snapshot"
+) -> str:
     """Describe a snapshot: `as at turn 3, a1b2c3d (+12 -3 in 4 files)`."""
     commit = snapshot.commit[:_COMMIT]
     try:
-        conversation = app.forks.source(plan.source).conversation
+        conversation = forks.source(plan.source).conversation
     except (ProngError, OSError):
         return f"as captured, {commit}"  # the source was deleted after it was forked
     turns = (*conversation.turns, *conversation.abandoned)
@@ -66,7 +71,7 @@ def _as_captured(app: "App", plan: "ForkPlan", snapshot: "Snapshot") -> str:
         return f"before the first turn, {commit}"
     name = f"as at turn {turn.index or turn.id[:8]}, {commit}"
     try:
-        change = app.code.change_of(conversation, turn)
+        change = changes.change_of(conversation, turn)
     except ProngError:
         return name  # the previous turn has no snapshot to compare with
     return f"{name} ({summary(change) if change.files else 'nothing changed'})"

@@ -6,9 +6,10 @@ from prong.errors import ProngError
 from prong.views.text import clean
 
 if TYPE_CHECKING:
-    from prong.app import App
     from prong.code.diff import CodeDiff
+    from prong.code.service import CodeService
     from prong.model.sessions import Conversation, Turn
+    from prong.session.service import SessionService
 
 
 class TurnPreview(NamedTuple):
@@ -19,26 +20,28 @@ class TurnPreview(NamedTuple):
     """Why the code change is unknown."""
 
 
-def read(app: "App", conversation: "Conversation", turn: "Turn") -> TurnPreview:
+def read(
+    sessions: "SessionService", changes: "CodeService", conversation: "Conversation", turn: "Turn"
+) -> TurnPreview:
     """Collect what a preview shows. For a missing code change, `lack` gives the reason."""
     from prong.code import gaps
 
     code, lack = None, ""
     try:
-        code = app.code.change_of(conversation, turn)
+        code = changes.change_of(conversation, turn)
     except ProngError as error:
-        snapshots = app.code.snapshots(conversation)
+        snapshots = changes.snapshots(conversation)
         reason = gaps.summary(turn.gaps) or "no code captured"
         lack = error.message if turn.id in snapshots else reason
     prompt = clean(turn.prompt, lines=True).strip()
-    return TurnPreview(prompt, _answer(app, conversation, turn), code, clean(lack))
+    return TurnPreview(prompt, _answer(sessions, conversation, turn), code, clean(lack))
 
 
-def _answer(app: "App", conversation: "Conversation", turn: "Turn") -> str:
+def _answer(sessions: "SessionService", conversation: "Conversation", turn: "Turn") -> str:
     """Return the last message of the agent."""
     answer = ""
     try:
-        for message in app.sessions.messages(conversation.session, turn=turn):
+        for message in sessions.messages(conversation.session, turn=turn):
             if message.role == "assistant" and message.text.strip():
                 answer = message.text
     except (ProngError, OSError) as error:

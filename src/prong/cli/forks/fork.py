@@ -312,7 +312,7 @@ def _print_preview(app: "App", session: str) -> None:
     turn = app.sessions.turn(conversation, point.turn or "-1")
     if turn is None:
         raise UsageError("turn 0 is before the first prompt: nothing to show")
-    turn_preview.show(read(app, conversation, turn))
+    turn_preview.show(read(app.sessions, app.code, conversation, turn))
 
 
 def _made(app: "App", plan: "ForkPlan", count: int, *, quiet: bool) -> "list[Fork]":

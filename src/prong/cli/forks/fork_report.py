@@ -18,7 +18,7 @@ _NAME = 8
 
 def print_plan(app: "App", plan: "ForkPlan", *, count: int = 1, err: bool = False) -> None:
     room = width()
-    for name, text in plan_rows(app, plan, count):
+    for name, text in plan_rows(app.forks, app.code, plan, count):
         if not text:
             continue
         lines = [clean(text)]
@@ -44,7 +44,7 @@ def print_fork(app: "App", plan: "ForkPlan", made: "Fork", *, runs: bool = False
         click.echo(f"  {styled(clean(short_path(str(made.path))), dim=True)}")
     if plan.worktree is not None:
         for name, text in (
-            ("code", code(app, plan)),
+            ("code", code(app.forks, app.code, plan)),
             ("folder", short_path(str(made.workspace or ""))),
             ("branch", made.branch or ""),
         ):

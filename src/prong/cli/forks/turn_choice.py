@@ -53,5 +53,5 @@ def _chosen(app: "App", conversation: "Conversation", name: str, title: str) -> 
 
     # The agent may still be working on the last turn.
     finished = [i for i, turn in enumerate(turns) if turn.state.value != "running"]
-    preview = partial(turn_preview.read, app, conversation)
+    preview = partial(turn_preview.read, app.sessions, app.code, conversation)
     return picker.pick(turns, title, preview, finished[-1] if finished else len(turns) - 1)

@@ -97,7 +97,7 @@ def plan(app: App, wish: Wish) -> Planned:
         turns.append((abandoned.id, f"{abandoned.id[:8]}: {clean(abandoned.prompt)}"))
     return Planned(
         planned,
-        code(app, planned) if planned.worktree else "no code is touched",
+        code(app.forks, app.code, planned) if planned.worktree else "no code is touched",
         level(planned.tokens, planned.window),
         command_line(planned.launch),
         (("0", "0: before the first prompt"), *turns),

@@ -96,7 +96,7 @@ def of_turn(
 
     `without_answer` hides the agent's answer to a seed, which only says that it is ready.
     """
-    overview = read(app, conversation, turn)
+    overview = read(app.sessions, app.code, conversation, turn)
     lines = [*prompt(overview.prompt or "(no prompt)"), Line(_effort(turn), "dim"), Line()]
     lines += [*_code(overview.code, overview.lack), Line()]
     messages = paired(app.sessions.messages(conversation.session, turn=turn))
@@ -174,7 +174,7 @@ def _ends(app: App, conversation: Conversation, without: Turn | None) -> Iterato
             continue
         yield Line()
         yield rule(f"{'first' if turn is turns[0] else 'last'} turn ({turn.index})")
-        overview = read(app, conversation, turn)
+        overview = read(app.sessions, app.code, conversation, turn)
         yield from islice(prompt(overview.prompt or "(no prompt)"), _HEAD)
         yield Line()
         answer = list(TranscriptLines().message(Message("assistant", overview.answer)))
