@@ -100,9 +100,9 @@ def _worker(
     # Half a minute more, so that the age stays true while the picture is drawn.
     since = datetime.now(UTC) - timedelta(minutes=minutes, seconds=30)
     with App() as app:
-        found = app.session(f"{agent}:{session}")
-        last = app.conversation(found).turns[-1]
-        said = [one.text for one in app.messages(found) if one.role == "assistant"]
+        found = app.sessions.get(f"{agent}:{session}")
+        last = app.sessions.conversation(found).turns[-1]
+        said = [one.text for one in app.sessions.messages(found) if one.role == "assistant"]
     info = WorkerInfo(
         name=name,
         agent=agent,

@@ -67,6 +67,9 @@ def test_the_cleaning_is_killed_at_every_write(story: Story, nursery: Children, 
         nursery.run(*story.words(), at=at, signal=signal.SIGKILL)
         assert story.fork.exists() == (at == "remove")
         ended = nursery.run("doctor", "--fix", at=write, signal=signal.SIGKILL)
+        if ended.status == 0:  # it writes less often than that
+            assert story.tree() == clean
+            break
         assert ended.signal == signal.SIGKILL
         if story.tree() == clean:
             break

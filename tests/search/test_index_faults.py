@@ -24,11 +24,11 @@ INDEX = """
 import sys, time
 from prong import App
 app = App()
-app.index_state()  # loads all that is needed
+app.search.state()  # loads all that is needed
 print("ready", flush=True)
 sys.stdin.readline()
 start = time.monotonic()
-app.index(vectors=False)
+app.search.index(vectors=False)
 print(time.monotonic() - start, flush=True)
 """
 SEARCH = """

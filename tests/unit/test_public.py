@@ -41,7 +41,7 @@ def test_the_package_is_typed() -> None:
 
 
 def test_app_is_usable_in_two_lines(isolated_home: object) -> None:
-    code = "import prong\nprint(prong.App().sessions())"
+    code = "import prong\nprint(prong.App().sessions.all())"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )

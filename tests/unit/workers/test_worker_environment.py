@@ -72,7 +72,8 @@ def test_marks_for_the_hooks() -> None:
     def marks(worker: WorkerInfo) -> dict[str, str]:
         launch = Launch((), worker.workspace)
         variables = environment.complete(worker, launch, {"PRONG_WORKER": "other"})
-        return {name: value for name, value in variables.items() if name.startswith("PRONG_")}
+        names = (environment.NAME, environment.COMMIT_TURNS, environment.PUSH)
+        return {name: variables[name] for name in names if name in variables}
 
     worker = WorkerInfo("calm-otter", "claude", Path("/shop"), "claude", datetime.now(UTC))
     assert marks(worker) == {"PRONG_WORKER": "calm-otter"}
