@@ -298,7 +298,7 @@ class WorkerStarter(Record, frozen=True):
             )
 
     def _resumed(self, worker: WorkerInfo) -> tuple[WorkerInfo, Launch]:
-        """Return the launch that resumes a worker's session, or that begins one anew."""
+        """Return the launch that resumes a worker's session, or that starts a new one."""
         store = self.stores.named(worker.agent).with_command(worker.command)
         session = self.states.session_of(worker)
         if session is not None:
