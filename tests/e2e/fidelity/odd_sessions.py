@@ -278,7 +278,7 @@ MODEL = "<command-name>/model</command-name>\n<command-message>model</command-me
 
 @odd
 def only_shell(session: OddSession) -> None:
-    """Nobody said anything; the CLI resumes it all the same, as the sessions below."""
+    """A session without a message, which the CLI resumes, like those below."""
     session.user(CAVEAT, isMeta=True)
     session.user("<bash-input>ls</bash-input>")
     session.user("<bash-stdout>x</bash-stdout><bash-stderr></bash-stderr>")

@@ -55,7 +55,7 @@ def mode_of(status: os.stat_result) -> bytes:
 
 
 def signature(status: os.stat_result) -> tuple[int, ...]:
-    """Return what stays the same as long as nobody writes a file."""
+    """Return a signature that changes when a file is written."""
     times = status.st_mtime_ns, status.st_ctime_ns
     return (status.st_ino, status.st_size, *times, status.st_mode)
 
