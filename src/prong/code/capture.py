@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -332,7 +333,7 @@ class Capture:
                 f"{session.ref} has no turn of its own yet", hint=f"prong snapshot {session.parent}"
             )
         folder = Path(session.cwd or "")
-        if not session.cwd or not folder.is_dir():
+        if not session.cwd or not os.path.isdir(folder):
             raise NotFound(f"the folder of {session.ref} no longer exists", path=session.cwd)
         key = TurnKey(session.agent, session.id, last.id if last else TurnKey.BASELINE)
         number = last.index if last else 0

@@ -84,7 +84,7 @@ class CodeDiff(Record, frozen=True):
 
 def ends(text: str) -> tuple[str, str | None]:
     """Split `S@A..B`, `S@A..`, `S@..B` and `S@A..T@B`; the second is None without dots."""
-    if os.path.isfile(text) or (match := _RANGE.fullmatch(text)) is None:  # noqa: PTH113 -- may be no path
+    if os.path.isfile(text) or (match := _RANGE.fullmatch(text)) is None:
         return text, None
     first, second = match.groups()
     session, separator, turn = first.rpartition("@")
@@ -171,7 +171,7 @@ def _missing(
     session = conversation.session
     if not captured:
         folder = Path(session.cwd or "")
-        if session.cwd and folder.is_dir() and _repository(folder) is None:
+        if session.cwd and os.path.isdir(folder) and _repository(folder) is None:
             return NotFound(f"no code captured: {folder} is not in a git repository")
         return NotFound(f"no code captured at any turn of {session.ref}", hint=_INSTALL)
     where = f"at turn {turn.index or turn.id}" if turn else "before the first turn"
@@ -233,7 +233,7 @@ def _places(side: CodePoint) -> Iterator[Path]:
     if side.snapshot.repo.is_dir():
         yield side.snapshot.repo
     folder = Path(side.session.cwd or "")
-    repository = _repository(folder) if side.session.cwd and folder.is_dir() else None
+    repository = _repository(folder) if side.session.cwd and os.path.isdir(folder) else None
     if repository is not None:
         yield repository.top
 

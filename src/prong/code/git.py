@@ -72,10 +72,12 @@ _PLAIN = frozenset(
     )
 )
 """Commands that write nothing and do not read the working tree: no filter, no hook."""
+_BRIEF = _PLAIN | {"diff-files", "status", "symbolic-ref", "update-ref", "worktree", "write-tree"}
+"""Commands that end soon in a repository of any size: they read, or write no files of the user."""
 _PATIENCE = 120.0
-"""Timeout in seconds of a read-only command, where the caller has no deadline.
+"""Timeout in seconds of a brief command, where the caller has no deadline.
 
-A named pipe called `.gitattributes`, or one that the settings name, makes git hang.
+A named pipe called `.gitattributes`, one below `.git` or one that the settings name makes git hang.
 """
 _PROGRAMS = re.compile(rb"(filter|hook)\.(.+)\.[^.]+", re.DOTALL)
 _LISTED = ("config", "-z", "--name-only", "--get-regexp", r"^(filter|hook)\.")
@@ -276,7 +278,7 @@ class Git:
             if stdout is not None:
                 stdout.close()
         is_unlimited = self.deadline.is_set or self._as_user or self._filters
-        bounded = not is_unlimited and arguments[0] in (*_PLAIN, "status", "diff-files")
+        bounded = not is_unlimited and arguments[0] in _BRIEF
         self.deadline.add(process)
         return RunningGit(process, arguments, self.deadline, output, _PATIENCE if bounded else None)
 

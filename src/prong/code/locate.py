@@ -140,7 +140,7 @@ def of_agents(stores: Mapping[str, AgentStore]) -> list[Path]:
 
 def is_lost(folder: Path) -> bool:
     """Tell whether a folder, or the repository of this worktree, is gone."""
-    return not folder.is_dir() or _gone_entry(folder) is not None
+    return not os.path.isdir(folder) or _gone_entry(folder) is not None
 
 
 def around(folders: Iterable[Path]) -> Iterator[Path]:
@@ -150,7 +150,7 @@ def around(folders: Iterable[Path]) -> Iterator[Path]:
             continue
         for path in (folder, _gone_entry(folder)):
             if path is not None:
-                above = next(parent for parent in path.parents if parent.is_dir())
+                above = next(parent for parent in path.parents if os.path.isdir(parent))
                 candidates = islice(_folders(above, _DEPTH), _MOST)
                 yield from (candidate for candidate in candidates if _is_repository(candidate))
 
@@ -192,7 +192,7 @@ def _is_repository(folder: Path) -> bool:
 
 
 def _is_bare(folder: Path) -> bool:
-    return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    return os.path.isfile(folder / "HEAD") and os.path.isdir(folder / "objects")
 
 
 def _may_have_any(common: Path) -> bool:
@@ -210,7 +210,7 @@ def _working_tree(common: Path, folder: Path) -> Path | None:
     """Find a working tree of a repository: that of the folder, the main one, or any other."""
     linked = (place for entry in entries_of(common) if (place := place_of(entry)))
     for place in (folder, common.parent, *linked):
-        repository = Repository.find(place) if place.is_dir() else None
+        repository = Repository.find(place) if os.path.isdir(place) else None
         if repository is not None and os.path.realpath(repository.common_dir) == str(common):
             return repository.top
     return None

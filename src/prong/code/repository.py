@@ -1,6 +1,8 @@
 """A git repository seen from a folder: the paths of its parts, and its head."""
 
 import os
+import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +14,8 @@ from prong.files.regular import open_regular, read_regular
 _PATHS = ("--show-toplevel", "--git-dir", "--git-common-dir", "--git-path", "index")
 _NOWHERE = ("not a git repository", "must be run in a work tree")
 """What git prints where there is no code to capture."""
+_READ = ("info/exclude", "info/attributes", "packed-refs", "shallow", "objects/info/alternates")
+"""Files of the git folder that git reads whole: in place of one, a pipe makes it wait for ever."""
 
 
 class Repository(NamedTuple):
@@ -57,6 +61,7 @@ class Repository(NamedTuple):
         if lines[0].startswith(b"--"):
             raise Unavailable("git is too old", hint="install git 2.31 or newer")
         top, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
+        refuse_pipes([index, *(common_dir / name for name in _READ)])
         if answer.ok and len(lines) == 6:
             # If a branch or tag is called HEAD, the last question has no answer.
             lines.append(git.ask("symbolic-ref", "-q", "HEAD").output.strip())
@@ -108,6 +113,18 @@ class Repository(NamedTuple):
         return None if end < 0 else packed[packed.rfind(b"\n", 0, end) + 1 : end].decode()
 
 
+def refuse_pipes(files: Iterable[Path]) -> None:
+    """Raise `External` for a named pipe in place of a file that git would read."""
+    for path in files:
+        with suppress(OSError):
+            if stat.S_ISFIFO(path.stat().st_mode):
+                raise External(
+                    f"git cannot use this repository: {path} is a pipe",
+                    hint="remove it",
+                    path=str(path),
+                )
+
+
 def _branch(ref: bytes) -> str | None:
     prefix = b"refs/heads/"
     return os.fsdecode(ref.removeprefix(prefix)) if ref.startswith(prefix) else None
@@ -135,4 +152,4 @@ def comes_along(folder: Path, other: Path) -> bool:
 
 def _top(folder: Path) -> Path | None:
     real = Path(os.path.realpath(folder))
-    return next((path for path in (real, *real.parents) if (path / ".git").exists()), None)
+    return next((path for path in (real, *real.parents) if os.path.exists(path / ".git")), None)

@@ -103,7 +103,7 @@ def _nearest(
 
 def repository_of(session: Session) -> Path | None:
     """Return the working tree of a session; None without git, or if it is gone."""
-    if not session.cwd or not Path(session.cwd).is_dir():
+    if not session.cwd or not os.path.isdir(session.cwd):
         return None
     repository = Repository.find(Path(session.cwd))
     return repository.top if repository else None

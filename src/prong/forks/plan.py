@@ -197,9 +197,9 @@ class ForkPlanner:
             raise NotFound(f"{session.ref} does not record its folder", hint="--into DIR")
         # The shell does not expand `--into=~/shop`. An unknown user's `~` is kept as a plain name.
         folder = Path(os.path.expanduser(into) if into else session.cwd or "")  # noqa: PTH111
-        if folder.is_dir():
+        if os.path.isdir(folder):
             return Path(os.path.realpath(folder))
-        if folder.exists():
+        if os.path.lexists(folder):
             raise UsageError(f"{folder} is not a folder", hint="--into DIR")
         if into is not None:
             raise NotFound(

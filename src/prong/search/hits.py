@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -202,7 +203,7 @@ def _masked(hit: Hit) -> Hit:
 
 def _root_of(folder: Path) -> Path:
     """Find the repository root of a folder, or return the folder itself."""
-    return next((top for top in (folder, *folder.parents) if (top / ".git").exists()), folder)
+    return next((top for top in (folder, *folder.parents) if os.path.lexists(top / ".git")), folder)
 
 
 def _date(found: Found, session: Session | None) -> datetime | None:

@@ -28,7 +28,7 @@ def project_folder(
     """Resolve a project: `shop` may also be the name of a folder that sessions ran in."""
     folder = Path(os.path.expanduser(given))  # noqa: PTH111 -- Path's fails on `~nobody`
     is_name = len(folder.parts) == 1 and not folder.is_absolute() and not is_windows(str(folder))
-    if not is_name or os.path.isdir(folder):  # noqa: PTH112
+    if not is_name or os.path.isdir(folder):
         return folder
     candidates = list(dict.fromkeys(_folders(sessions(), folder.name)))
     # Prefer an exact match to one that differs in case.

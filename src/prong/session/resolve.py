@@ -118,7 +118,7 @@ class Resolver:
             return self._at_path(Path(name))
         if name == "last":
             return self._last()
-        if os.path.isdir(name):  # noqa: PTH112 -- as with _is_file
+        if os.path.isdir(name):
             raise NotFound(f"{name} is a folder", hint=f"prong list --project {name}")
         if "/" in name:
             raise NotFound(f"file {name} does not exist", hint="prong list --all")
@@ -234,4 +234,4 @@ def _first_words(text: str) -> str:
 
 def _is_file(text: str) -> bool:
     # Path.is_file() fails on a name that is too long, and users may type anything.
-    return os.path.isfile(text)  # noqa: PTH113
+    return os.path.isfile(text)

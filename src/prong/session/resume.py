@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +36,7 @@ def launch(
     fork = f"prong fork {session.ref}"
     if not session.cwd:
         raise NotFound(f"{session.ref} does not record its folder", hint=f"{fork} --into DIR")
-    if not Path(session.cwd).is_dir():
+    if not os.path.isdir(session.cwd):
         hint = f"{fork} brings its code back" if has_code() else f"{fork} --into DIR"
         raise NotFound(f"the folder of {session.ref} no longer exists: {session.cwd}", hint=hint)
     if session.archived:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable
@@ -222,7 +223,7 @@ def repositories(sessions: Iterable[Session]) -> dict[Path, Path]:
     folders: dict[Path, Path] = {}
     for session in sessions:
         for folder in (session.cwd, *session.cwds):
-            if folder and Path(folder).is_dir():
+            if folder and os.path.isdir(folder):
                 common = common_of(Path(folder))
                 if common is not None:
                     # Prefer the main working tree, because a worktree may be removed.

@@ -247,7 +247,7 @@ def _says(answer: ProgramResult, messages: Iterable[str]) -> bool:
 
 
 def _is_closed_to_us(server: str | None) -> bool:
-    return server is not None and os.path.exists(server) and not os.access(server, os.W_OK)  # noqa: PTH110
+    return server is not None and os.path.exists(server) and not os.access(server, os.W_OK)
 
 
 def _same(one: str | None, other: str | None) -> bool:

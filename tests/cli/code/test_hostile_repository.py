@@ -138,6 +138,31 @@ def test_none_waits_for_ever_for_a_pipe_that_git_cannot_be_told_to_leave_alone(
     assert not any("Traceback" in problem for problem in problems)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("HEAD", "config", "index", "info/exclude", "info/attributes", "packed-refs", "shallow"),
+        *("logs/HEAD", "refs/heads/main", "objects/info/alternates", "worktrees/{}/gitdir"),
+        *("worktrees/{}/HEAD", "worktrees/{}/commondir", "worktrees/{}/index"),
+    ],
+)
+def test_a_fork_does_not_wait_for_ever_for_a_pipe_below_the_git_folder(
+    code: CodeLab, worktree: Path, shop: Shell, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    pipe = code.folder / ".git" / name.format(worktree.name)
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    monkeypatch.setattr("prong.code.git._PATIENCE", 0.5)
+    for words in (
+        ["fork", f"{API}@2", "--branch", "other", "--yes"],
+        ["fork", f"{API}@2", "--code", "head", "--branch", "another", "--yes"],
+        ["fork", f"{API}@2", "--code", "now", "--branch", "third", "--yes"],
+    ):
+        result = shop.run(*words)
+        assert "Traceback" not in result.stderr
+        assert "bug" not in result.stderr
+
+
 def test_nor_a_blob_that_a_remote_has_promised(trap: Trap, code: CodeLab, shop: Shell) -> None:
     """Git fetches what is missing, if it may."""
     listed = ("-c", "core.fsmonitor=false", "rev-parse", "HEAD:README.md")

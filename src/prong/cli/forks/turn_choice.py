@@ -29,7 +29,7 @@ def ask(app: "App", session: str, title: str) -> str:
     if len(conversation.turns) < 2:
         return session
     # `last` may change meanwhile, so use the id; only a path cannot be found by its id.
-    is_path = os.path.isfile(session)  # noqa: PTH113 -- it may be anything
+    is_path = os.path.isfile(session)
     name = session if is_path else str(point.session.ref)
     turn = _chosen(app, conversation, name, f"{title} {clean(point.session.title)}")
     if turn is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from prong.code.changed_files import LINKED
 from prong.code.git import Git
 from prong.code.ignored import ignored_among
-from prong.code.repository import Repository
+from prong.code.repository import Repository, refuse_pipes
 from prong.code.snapshots import refs
 from prong.code.worktrees import record
 from prong.code.worktrees.journal import Undo, alone, entries_of, inside, under_way
@@ -20,6 +20,7 @@ from prong.files.journal import step
 from prong.model.code import Snapshot
 
 _NEW = ("worktree", "add", "--quiet", "--no-checkout")
+_OF_WORKTREES = ("gitdir", "commondir", "HEAD")
 
 
 def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktree:
@@ -67,6 +68,9 @@ def _add(
             if git.ask("show-ref", "--verify", "--quiet", name).ok:
                 raise _taken(branch)
         refuse_among_files(path, common)
+        # `git worktree add` reads these of every worktree.
+        others = [entry / name for entry in entries_of(common) for name in _OF_WORKTREES]
+        refuse_pipes(others)
         mark = f"prong: worktree {undo.token}"
         undo.will(
             worktree=str(path),

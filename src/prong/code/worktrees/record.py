@@ -84,9 +84,9 @@ def common_of(folder: Path) -> Path | None:
     """
     for above in (folder, *folder.parents):
         git = above / ".git"
-        if git.is_dir():
+        if os.path.isdir(git):
             return Path(os.path.realpath(git))
-        if git.is_file():
+        if os.path.isfile(git):
             return _common_behind(above)
     return None
 

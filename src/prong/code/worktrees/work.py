@@ -228,10 +228,10 @@ def _repositories(folder: Path) -> Iterator[Path]:
 
 def _is_repository(path: Path) -> bool:
     """Check a `.git`: packages contain all kinds of files of that name."""
-    if os.path.isdir(path / ".git"):  # noqa: PTH112 (a Path would not bear what it may not read)
+    if os.path.isdir(path / ".git"):
         return os.path.lexists(path / ".git" / "HEAD")
     try:
-        return os.path.isdir(entry_of(path))  # noqa: PTH112
+        return os.path.isdir(entry_of(path))
     except NotFound:
         return False
 

@@ -95,7 +95,7 @@ def copy(
 
 def top_of(folder: Path) -> Path:
     """Return what a copy contains: the folder's working tree, or the folder itself."""
-    repository = Repository.find(folder) if folder.is_dir() else None
+    repository = Repository.find(folder) if os.path.isdir(folder) else None
     return Path(os.path.realpath(repository.top if repository else folder))
 
 

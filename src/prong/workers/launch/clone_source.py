@@ -80,12 +80,12 @@ class CloneSources(Record, frozen=True):
         worker = self.forks.planner.worker_of(session)
         if worker is not None:
             return self._of_worker(worker)
-        if not session.cwd or not Path(session.cwd).is_dir():
+        if not session.cwd or not os.path.isdir(session.cwd):
             raise NotFound(
                 f"the folder of {session.ref} no longer exists: {session.cwd}",
                 hint=f"prong fork {text}",
             )
-        path = text if os.path.isfile(text) else None  # noqa: PTH113 (it may be anything)
+        path = text if os.path.isfile(text) else None
         return CloneOrigin(session.agent, Path(session.cwd), None, session, path)
 
     def _of_worker(self, worker: WorkerInfo) -> CloneOrigin:

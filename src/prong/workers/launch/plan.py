@@ -256,7 +256,7 @@ def short(prompt: str | None) -> tuple[str | None, str | None]:
 
 def _folder(given: Path | None) -> Path:
     folder = Path(os.path.expanduser(given) if given else Path.cwd())  # noqa: PTH111
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise NotFound(f"folder {folder} does not exist", hint="--project DIR")
     return Path(os.path.realpath(folder))
 
