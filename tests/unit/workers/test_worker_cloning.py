@@ -111,7 +111,9 @@ def test_everything_is_there_and_the_source_stays(app: App, lab: WorkerLab) -> N
 
 def test_names(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first")
-    assert [app.workers.cloner.clone("source").name for _ in range(2)] == ["source-2", "source-3"]
+    clones = [app.workers.cloner.clone("source") for _ in range(2)]
+    assert [clone.name for clone in clones] == ["source-2", "source-3"]
+    assert [clone.branch for clone in clones] == ["prong/source-2", "prong/source-3"]
     before = made_by_prong(app)
     with pytest.raises(Taken):
         app.workers.cloner.clone("source", WorkerRequest(name="source-2"))
