@@ -81,3 +81,8 @@ def parse_time(text: str | None) -> datetime | None:
 def as_dict(value: Any) -> dict[str, Any]:
     """Return decoded JSON if it is an object; an empty one for anything else."""
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return decoded JSON if it is a list; an empty one for anything else."""
+    return cast(list[Any], value) if isinstance(value, list) else []

@@ -12,8 +12,9 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from prong.agents.common import as_dict
 from prong.agents.media import IMAGE
 from prong.errors import Corrupt, UsageError
 from prong.files.publication import Publication, writer
@@ -24,6 +25,7 @@ NO_PROMPT = "[no prompt was recorded]"
 
 _INTERRUPTED = "[Request interrupted by user"
 """Claude Code records an interruption as user text."""
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 _INSTANT = timedelta(milliseconds=1)
 _SHORT = 200
 _BACKTICKS = re.compile(r"`{3,}")
@@ -44,24 +46,24 @@ class Piece(Record, frozen=True):
 
     role: Speaker
     parts: tuple[Part, ...]
-    time: datetime
+    time: datetime = _NO_TIME
 
     @property
     def text(self) -> str:
-        return _text(self.parts)
+        return "\n".join(part if isinstance(part, str) else IMAGE for part in self.parts)
 
 
-def _text(parts: Iterable[Part]) -> str:
-    return "\n".join(part if isinstance(part, str) else IMAGE for part in parts)
-
-
-class PlainTurn(Record, frozen=True):
+class PlainTurn(Record):
     """A turn without tool calls."""
 
-    pieces: tuple[Piece, ...]
+    pieces: list[Piece]
     """The prompt first, or a summary whose turns are gone."""
-    context: tuple[Piece, ...] = ()
+    context: list[Piece] = field(default_factory=list[Piece])
     """Messages before the first prompt."""
+
+    def __post_init__(self) -> None:
+        if self.pieces[0].role not in ("user", "summary"):
+            self.pieces.insert(0, Piece("user", (NO_PROMPT,), self.pieces[0].time))
 
     @property
     def is_answered(self) -> bool:
@@ -72,35 +74,56 @@ class PlainTurn(Record, frozen=True):
 
 def plain_turns(messages: Iterable[Message], agent: str) -> Iterator[PlainTurn]:
     """Stream the messages of an agent's session as plain turns, in order."""
-    return _timed(_joined(_turns(messages, agent)))
+    now: datetime | None = None
+    for turn in _turns(messages, agent):
+        turn.pieces = list(_joined(turn.pieces))
+        pieces = (*turn.context, *turn.pieces)
+        if now is None:
+            times = (piece.time for piece in pieces if piece.time is not _NO_TIME)
+            now = next(times, datetime.now(UTC))
+        timed = list(_timed(pieces, now))
+        now = timed[-1].time
+        context = len(turn.context)
+        yield PlainTurn(timed[context:], timed[:context])
+
+
+def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Join the pieces of each answer."""
+    for role, run in groupby(pieces, lambda piece: piece.role):
+        if role != "assistant":
+            yield from run
+            continue
+        answer = list(run)
+        times = (piece.time for piece in reversed(answer) if piece.time is not _NO_TIME)
+        text = "\n\n".join(piece.text for piece in answer)
+        yield Piece(role, (text,), next(times, _NO_TIME))
+
+
+def _timed(pieces: Iterable[Piece], now: datetime) -> Iterator[Piece]:
+    """Make times monotonic; a piece without a time gets that of the piece before."""
+    previous: Speaker = "assistant"
+    for piece in pieces:
+        if "assistant" not in (piece.role, previous):
+            # Texts with equal times would be read as one prompt.
+            with suppress(OverflowError):  # the largest datetime
+                now += _INSTANT
+        now = max(now, piece.time)
+        previous = piece.role
+        yield replace(piece, time=now)
 
 
 # -- turns -------------------------------------------------------------------------------------
 
 
-class _Piece(Record, frozen=True):
-    role: Speaker
-    parts: tuple[Part, ...]
-    time: datetime | None
-
-
-class _Turn(Record):
-    pieces: list[_Piece]
-    context: list[_Piece] = field(default_factory=list[_Piece])
-
-    def __post_init__(self) -> None:
-        if self.pieces[0].role not in ("user", "summary"):
-            self.pieces.insert(0, _Piece("user", (NO_PROMPT,), self.pieces[0].time))
-
-
-def _turns(messages: Iterable[Message], agent: str) -> Iterator[_Turn]:
+def _turns(messages: Iterable[Message], agent: str) -> Iterator[PlainTurn]:
     """Split the messages into turns: by turn number, or at prompts where they have none."""
     seen: set[int | None] = {None}
-    before: list[_Piece] = []
-    current: _Turn | None = None
+    before: list[Piece] = []
+    current: PlainTurn | None = None
     for position, (number, group) in enumerate(groupby(messages, lambda message: message.turn)):
         pieces = list(_in_words(list(group), agent))
-        if position == 0 and number is None and all(_is_persons(piece) for piece in pieces):
+        is_persons = all(piece.role in ("user", "interrupt") for piece in pieces)
+        if position == 0 and number is None and is_persons:
             # Commands before the first prompt, unless no message has a number.
             before = pieces
             continue
@@ -112,19 +135,15 @@ def _turns(messages: Iterable[Message], agent: str) -> Iterator[_Turn]:
                 continue
             if current:
                 yield current
-            current = _Turn(part, before)
+            current = PlainTurn(part, before)
             before = []
         seen.add(number)
     if current:
         yield current
-    yield from (_Turn(part) for part in _cut(before, numbered=False))
+    yield from (PlainTurn(part) for part in _cut(before, numbered=False))
 
 
-def _is_persons(piece: _Piece) -> bool:
-    return piece.role in ("user", "interrupt")
-
-
-def _goes_on(turn: _Turn, piece: _Piece, *, is_rest: bool) -> bool:
+def _goes_on(turn: PlainTurn, piece: Piece, *, is_rest: bool) -> bool:
     """Return whether the part that begins with this piece continues the previous turn."""
     if piece.role in ("user", "summary"):
         return piece.role == "summary"
@@ -132,13 +151,13 @@ def _goes_on(turn: _Turn, piece: _Piece, *, is_rest: bool) -> bool:
     return is_rest or turn.pieces[0].role == "summary"
 
 
-def _cut(pieces: Iterable[_Piece], *, numbered: bool) -> list[list[_Piece]]:
+def _cut(pieces: Iterable[Piece], *, numbered: bool) -> list[list[Piece]]:
     """Split before each prompt. A numbered turn has one prompt at most, at its beginning.
 
     Only a summary may precede it. If an answer comes first, the prompt was compacted away, and
     what the person says later is no prompt.
     """
-    parts: list[list[_Piece]] = []
+    parts: list[list[Piece]] = []
     asked = begun = False
     for piece in pieces:
         opens = piece.role == "user" and not (numbered and begun)
@@ -150,54 +169,16 @@ def _cut(pieces: Iterable[_Piece], *, numbered: bool) -> list[list[_Piece]]:
     return parts
 
 
-def _joined(turns: Iterable[_Turn]) -> Iterator[_Turn]:
-    """Join the pieces of each answer."""
-    for turn in turns:
-        pieces: list[_Piece] = []
-        for role, run in groupby(turn.pieces, lambda piece: piece.role):
-            run_pieces = list(run)
-            if role == "assistant":
-                text = "\n\n".join(_text(piece.parts) for piece in run_pieces)
-                times = (piece.time for piece in reversed(run_pieces) if piece.time)
-                run_pieces = [_Piece(role, (text,), next(times, None))]
-            pieces.extend(run_pieces)
-        yield _Turn(pieces, turn.context)
-
-
-def _timed(turns: Iterable[_Turn]) -> Iterator[PlainTurn]:
-    """Make times monotonic; a piece without a time gets that of the piece before."""
-    now: datetime | None = None
-    for turn in turns:
-        if now is None:
-            times = (piece.time for piece in (*turn.context, *turn.pieces) if piece.time)
-            now = next(times, datetime.now(UTC))
-        timed: list[Piece] = []
-        for piece in (*turn.context, *turn.pieces):
-            if timed and "assistant" not in (piece.role, timed[-1].role):
-                # Texts with equal times would be read as one prompt.
-                now = _later(now)
-            now = max(now, piece.time or now)
-            timed.append(Piece(piece.role, piece.parts, now))
-        context = len(turn.context)
-        yield PlainTurn(tuple(timed[context:]), tuple(timed[:context]))
-
-
-def _later(time: datetime) -> datetime:
-    with suppress(OverflowError):  # the largest datetime
-        time += _INSTANT
-    return time
-
-
 # -- text --------------------------------------------------------------------------------------
 
 
-def _in_words(turn: list[Message], agent: str) -> Iterator[_Piece]:
+def _in_words(turn: list[Message], agent: str) -> Iterator[Piece]:
     """Convert the messages of one turn, each tool call and its result to one text."""
-    pending: _Piece | None = None
+    pending: Piece | None = None
     for message in _paired(turn):
         if message.role == "thinking" or not (message.text.strip() or message.tool):
             continue
-        piece = _Piece(_speaker(message), _parts(message, agent), message.time)
+        piece = Piece(_speaker(message), _parts(message, agent), message.time or _NO_TIME)
         if pending and message.turn is not None and _is_one_line(pending, piece):
             pending = replace(pending, parts=_in_lines((*pending.parts, *piece.parts)))
             continue
@@ -207,7 +188,8 @@ def _in_words(turn: list[Message], agent: str) -> Iterator[_Piece]:
         images = [media for media in message.media if media.is_portable]
         if message.tool and images:
             yield pending
-            pending = _Piece("shown", (_shown_by(message.tool, agent), *images), message.time)
+            label = f"[The output of {message.tool.name or 'a tool'} that {agent} ran]"
+            pending = Piece("shown", (label, *images), message.time or _NO_TIME)
     if pending:
         yield pending
 
@@ -227,18 +209,15 @@ def _paired(turn: list[Message]) -> Iterator[Message]:
         if call and message.role == "assistant" and call.output is None and pending:
             result = pending.pop(0)
             merged.add(id(result))
-            yield replace(message, tool=_with_result(call, result.tool), media=result.media)
+            if told := result.tool:
+                output, failed, code = told.output, told.failed, told.exit_code
+                call = replace(call, output=output, failed=failed, exit_code=code)
+            yield replace(message, tool=call, media=result.media)
             continue
         if message.role == "tool":
             # The call is missing: no later call may claim this result.
             pending[:] = [other for other in pending if other is not message]
         yield message
-
-
-def _with_result(call: Tool, result: Tool | None) -> Tool:
-    if result is None:
-        return call
-    return replace(call, output=result.output, failed=result.failed, exit_code=result.exit_code)
 
 
 def _parts(message: Message, agent: str) -> tuple[Part, ...]:
@@ -247,11 +226,13 @@ def _parts(message: Message, agent: str) -> tuple[Part, ...]:
         return ("\n\n".join(text for text in texts if text),)
     if any(media.is_portable for media in message.media):
         return message.media
-    return (_labelled(message, message.text, agent),)
+    if message.role == "summary":
+        label = f"[Summary of the conversation up to this point, written by {agent}]"
+        return (f"{label}\n\n{message.text}",)
+    return (_shell_output(message.text) if message.role == "user" else message.text,)
 
 
 def _in_lines(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Join adjacent texts."""
     joined: list[Part] = []
     for part in parts:
         if joined and isinstance(part, str) and isinstance(joined[-1], str):
@@ -259,10 +240,6 @@ def _in_lines(parts: Iterable[Part]) -> tuple[Part, ...]:
         else:
             joined.append(part)
     return tuple(joined)
-
-
-def _shown_by(tool: Tool, agent: str) -> str:
-    return f"[The output of {tool.name or 'a tool'} that {agent} ran]"
 
 
 def _speaker(message: Message) -> Speaker:
@@ -275,15 +252,9 @@ def _speaker(message: Message) -> Speaker:
             return "assistant"
 
 
-def _is_one_line(before: _Piece, piece: _Piece) -> bool:
+def _is_one_line(before: Piece, piece: Piece) -> bool:
     """Return whether two pieces are blocks of one prompt, which are written at one time."""
-    return before.role == piece.role == "user" and before.time == piece.time is not None
-
-
-def _labelled(message: Message, text: str, agent: str) -> str:
-    if message.role == "summary":
-        return f"[Summary of the conversation up to this point, written by {agent}]\n\n{text}"
-    return _shell_output(text) if message.role == "user" else text
+    return before.role == piece.role == "user" and before.time == piece.time is not _NO_TIME
 
 
 def _shell_output(text: str) -> str:
@@ -331,7 +302,7 @@ def _is_told_by(gist: str, given: str) -> bool:
         return False
     if not arguments:
         return True
-    fields = cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {}
+    fields = as_dict(arguments)
     return bool(gist) and len(fields) == 1 and gist in fields.values()
 
 

@@ -5,6 +5,8 @@ import re
 import shlex
 from typing import Any, cast
 
+from prong.agents.common import as_list
+
 _TELLING = ("command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url")
 """The most informative arguments, best first."""
 _SHELL = re.compile(r"^(?:.*/)?(?:ba|z|da|)sh$")
@@ -15,17 +17,15 @@ def gist(given: Any) -> str:
     if not isinstance(given, dict):
         return as_words(given)
     fields = cast(dict[str, Any], given)
-    for key in _TELLING:
-        if fields.get(key):
-            return as_words(fields[key])
-    return as_words(fields) if fields else ""
+    telling = next((fields[key] for key in _TELLING if fields.get(key)), fields)
+    return as_words(telling) if telling else ""
 
 
 def as_words(value: Any) -> str:
     """Join a list of words to a command line; convert anything else to text."""
     if isinstance(value, str):
         return value
-    words = cast(list[Any], value) if isinstance(value, list) else []
+    words = as_list(value)
     if not words or not all(isinstance(word, str) for word in words):
         return json.dumps(value, ensure_ascii=False)
     # Show what a person would type: only the script of `bash -lc SCRIPT`.

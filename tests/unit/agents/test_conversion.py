@@ -167,6 +167,12 @@ def test_a_summary_between_turns_says_what_it_is(agent: str, root: Path) -> None
     assert made.said()[2] == ("user", LABEL.format(other(agent)))
 
 
+def test_a_summary_and_nothing_else_is_one_turn(agent: str, root: Path) -> None:
+    made = convert([message("summary", "so far")], agent, root)
+    assert made.session.turn_count == 1
+    assert made.said() == [("user", LABEL.format(other(agent)))]
+
+
 def test_a_summary_of_what_is_gone_comes_first(agent: str, root: Path) -> None:
     """The prompt of its turn was summed up with the rest, and the answer was kept in words."""
     messages = [

@@ -67,12 +67,9 @@ def convert(
 
 @dataclass
 class _Script:
-    """The lines of one session, in file order."""
-
     common: dict[str, Any]
     """The fields of every line."""
     turns: int = 0
-    _is_answered: bool = False
     _leaf: str | None = None
 
     def session(self, turns: Iterable[PlainTurn], title: str | None) -> Iterator[dict[str, Any]]:
@@ -80,8 +77,7 @@ class _Script:
             yield from self._turn(turn)
         if self._leaf is None:
             raise converting.nothing_to_convert()
-        if not self.turns and self._is_answered:
-            self.turns = 1  # answers without a prompt are read as one turn
+        self.turns = self.turns or 1  # a summary without prompts is read as one turn
         if title:
             id_ = self.common["sessionId"]
             yield {"type": "custom-title", "customTitle": title, "sessionId": id_}
@@ -118,7 +114,6 @@ class _Script:
         return self._line("user", piece.time, message=message, **fields)
 
     def _answer(self, piece: Piece) -> dict[str, Any]:
-        self._is_answered = True
         message = {
             "id": f"msg_{uuid4().hex}",
             "type": "message",
