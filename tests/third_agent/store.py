@@ -13,7 +13,7 @@ from uuid import uuid4
 from prong.agents.base import AgentHooks, AgentStore, ForkSource, HookedFiles, HookScope, ScanCache
 from prong.agents.common import checked_id, parse_time
 from prong.agents.headless import TurnOutput
-from prong.agents.settings import mcp_servers
+from prong.agents.settings import mcp_base
 from prong.agents.settings.mcp_base import AgentMcp, McpChange, McpEntry, McpScope, McpServer
 from prong.errors import Corrupt, NotFound, Taken
 from prong.files.publication import Publication
@@ -254,7 +254,7 @@ class NotesMcp(AgentMcp):
 
     def carry_out(self, change: McpChange) -> None:
         for argv in self.commands(change):
-            mcp_servers.run(argv, change.folder, {})
+            mcp_base.run(argv, change.folder, {})
 
 
 TIME = "2026-11-12T12:00:00Z"

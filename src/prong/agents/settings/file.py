@@ -10,10 +10,11 @@ import codecs
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from prong.agents.common import as_dict, as_list
 from prong.agents.settings import json_text
 from prong.errors import ConfigError
 from prong.model.record import Record
@@ -28,17 +29,13 @@ TIMEOUT = 10
 """Seconds after which the agent cancels a hook; ours gives up much earlier."""
 
 
-def command_line(words: Sequence[str]) -> str:
-    return shlex.join(words)
-
-
 def is_ours(command: str) -> bool:
     """Return whether an installation of prong wrote this command, with no changes by the user."""
     try:
         words = shlex.split(command)
     except ValueError:
         return False
-    return command_line(words) == command and is_call(words)
+    return shlex.join(words) == command and is_call(words)
 
 
 def is_call(words: list[str]) -> bool:
@@ -77,6 +74,8 @@ class HookPlace(Record, frozen=True):
     event: str
     group: int
     command: str
+    path: tuple[tuple[json_text.Value, json_text.JsonMember], ...]
+    """The elements around it, each with its parent, from the hook itself up."""
 
 
 def with_hooks(
@@ -94,7 +93,8 @@ def with_hooks(
     for event, command in commands.items():
         timeout = (timeouts or {}).get(event, TIMEOUT)
         group = {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
-        hooks = _hooks(text)
+        hooks = json_text.parse(text).get("hooks")
+        assert hooks is not None
         groups = hooks.get(event)
         if groups is None:
             text = json_text.appended(text, hooks, [group], event)
@@ -112,8 +112,10 @@ def without_hooks(path: Path, content: bytes | None) -> bytes | None:
     if not _names_us(text):
         return content
     _check(path, text)
-    while (smaller := _without_one(text)) is not None:
-        text = smaller
+    while place := next(_ours(text), None):
+        # Remove the largest element that contains nothing else.
+        filled = (pair for pair in place.path if len(pair[0].children) > 1)
+        text = json_text.removed(text, *next(filled, place.path[-1]))
     return decoded.encode(text)
 
 
@@ -123,7 +125,7 @@ def switch(content: bytes | None, key: str) -> bool | None:
         data: Any = json.loads((content or b"").decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
-    value: Any = cast(dict[str, Any], data).get(key) if isinstance(data, dict) else None
+    value = as_dict(data).get(key)
     return value if isinstance(value, bool) else None
 
 
@@ -133,16 +135,7 @@ def places(path: Path, content: bytes | None) -> list[HookPlace]:
     if not _names_us(text):
         return []
     _check(path, text)
-    our_hooks: list[HookPlace] = []
-    hooks = json_text.parse(text).get("hooks")
-    for event in hooks.children if hooks else ():
-        for number, group in enumerate(event.value.children):
-            entries = group.value.get("hooks")
-            for hook in entries.children if entries else ():
-                command = _our_command(text, hook.value)
-                if command is not None:
-                    our_hooks.append(HookPlace(event.key or "", number, command))
-    return our_hooks
+    return list(_ours(text))
 
 
 def _names_us(text: str) -> bool:
@@ -150,41 +143,19 @@ def _names_us(text: str) -> bool:
     return _PROGRAM in text or _MODULE in text
 
 
-def _without_one(text: str) -> str | None:
-    """Remove one of our hooks; None when there is none."""
+def _ours(text: str) -> Iterator[HookPlace]:
     root = json_text.parse(text)
-    hooks = root.get("hooks")
-    if hooks is None:
-        return None
-    for event in hooks.children:
-        for group in event.value.children:
-            entries = group.value.get("hooks")
-            for hook in entries.children if entries else ():
-                if _our_command(text, hook.value) is None:
-                    continue
-                assert entries is not None
-                # Remove the largest element that contains nothing else.
-                if len(entries.children) > 1:
-                    return json_text.removed(text, entries, hook)
-                if len(event.value.children) > 1:
-                    return json_text.removed(text, event.value, group)
-                if len(hooks.children) > 1:
-                    return json_text.removed(text, hooks, event)
-                child = next(member for member in root.children if member.value is hooks)
-                return json_text.removed(text, root, child)
-    return None
-
-
-def _hooks(text: str) -> json_text.Value:
-    hooks = json_text.parse(text).get("hooks")
-    assert hooks is not None
-    return hooks
-
-
-def _our_command(text: str, hook: json_text.Value) -> str | None:
-    value: Any = hook.plain(text)
-    command = cast(dict[str, Any], value).get("command") if isinstance(value, dict) else None
-    return command if isinstance(command, str) and is_ours(command) else None
+    for member in [child for child in root.children if child.key == "hooks"][-1:]:
+        hooks = member.value
+        for event in hooks.children:
+            for number, group in enumerate(event.value.children):
+                entries = group.value.get("hooks") or json_text.Value(0)
+                for hook in entries.children:
+                    command = as_dict(hook.value.plain(text)).get("command")
+                    if isinstance(command, str) and is_ours(command):
+                        around = ((event.value, group), (hooks, event), (root, member))
+                        path = ((entries, hook), *around)
+                        yield HookPlace(event.key or "", number, command, path)
 
 
 def _check(path: Path, text: str) -> None:
@@ -217,16 +188,12 @@ def _what_is_wrong(text: str, error: ValueError) -> str:
 def _wrong_shape(data: Any) -> str | None:
     if not isinstance(data, dict):
         return "it must be an object"
-    hooks: Any = cast(dict[str, Any], data).get("hooks", {})
+    hooks = as_dict(data).get("hooks", {})
     if not isinstance(hooks, dict):
         return '"hooks" must be an object'
-    for event, groups in cast(dict[str, Any], hooks).items():
+    for event, groups in as_dict(hooks).items():
         if not isinstance(groups, list):
             return f'"hooks.{event}" must be a list'
-        for group in cast(list[Any], groups):
-            entries: Any = (
-                cast(dict[str, Any], group).get("hooks") if isinstance(group, dict) else 0
-            )
-            if not isinstance(entries, list):
-                return f'"hooks.{event}" must be a list of objects that have "hooks"'
+        if not all(isinstance(as_dict(group).get("hooks"), list) for group in as_list(groups)):
+            return f'"hooks.{event}" must be a list of objects that have "hooks"'
     return None

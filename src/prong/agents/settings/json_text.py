@@ -82,17 +82,20 @@ def _skip(text: str, at: int) -> int:
 def appended(text: str, parent: Value, content: Any, key: str | None = None) -> str:
     """Append a member or item, in the style of the existing text."""
     break_ = "\r\n" if "\r\n" in text else "\n"
-    before = parent.children[-1] if parent.children else None
-    if before is not None:
-        indent = _indent_before(text, before.start)
-        if indent is None:
-            return _inserted(text, before.value.end, f",{_gap(text)}{_compact(text, content, key)}")
-        new = _spread(text, content, key, indent, break_)
-        return _inserted(text, before.value.end, f",{break_}{indent}{new}")
     inside = slice(parent.start + 1, parent.end - 1)
-    if "\n" not in text.strip() and _is_inside(text, parent):
+    if parent.children:
+        at = parent.children[-1].value.end
+        indent = _before(text, parent.children[-1].start)
+        if indent.strip():
+            new = _gap(text) + _compact(text, content, key)
+        else:
+            new = break_ + indent + _spread(text, content, key, indent, break_)
+        return f"{text[:at]},{new}{text[at:]}"
+    # A value with text around it has the style of that text.
+    if "\n" not in text.strip() and (text[: parent.start] + text[parent.end :]).strip():
         return text[: inside.start] + _compact(text, content, key) + text[inside.stop :]
-    outer = _line_indent(text, parent.start)
+    line = _before(text, parent.start)
+    outer = line[: len(line) - len(line.lstrip(" \t"))]
     indent = outer + _unit(text)
     new = _spread(text, content, key, indent, break_)
     return f"{text[: inside.start]}{break_}{indent}{new}{break_}{outer}{text[inside.stop :]}"
@@ -106,15 +109,6 @@ def removed(text: str, parent: Value, child: JsonMember) -> str:
     if index:
         return text[: parent.children[index - 1].value.end] + text[child.value.end :]
     return text[: child.start] + text[parent.children[1].start :]
-
-
-def _inserted(text: str, at: int, new: str) -> str:
-    return text[:at] + new + text[at:]
-
-
-def _is_inside(text: str, value: Value) -> bool:
-    """Return whether the value has text around it, whose style applies."""
-    return bool((text[: value.start] + text[value.end :]).strip())
 
 
 def _compact(text: str, content: Any, key: str | None) -> str:
@@ -143,12 +137,5 @@ def _unit(text: str) -> str:
     return match[1] if match else _DEFAULT_INDENT
 
 
-def _indent_before(text: str, at: int) -> str | None:
-    """Return the indentation of the first element on its line; None for others."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line if "\n" in text[:at] and not line.strip() else None
-
-
-def _line_indent(text: str, at: int) -> str:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
+def _before(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, at) + 1 : at]

@@ -1,16 +1,26 @@
-"""Base class and records for registering MCP servers with an agent.
+"""Register MCP servers with an agent: the base class of editors, and what they share.
 
 Separate from `prong.agents.base`, because only `prong mcp install` and `prong doctor` need it.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from prong.agents.common import as_dict, as_list
+from prong.agents.run import completed
+from prong.errors import External
 from prong.model.record import Record, field
+
+TIMEOUT = 60.0
+HIDDEN = "..."
+"""Replaces the value of a variable, which may be a secret."""
+_COMPLAINT = 2000
 
 McpScope = Literal["user", "local", "project"]
 """All folders; one folder, for this user; one folder, for everybody who works on it."""
@@ -79,3 +89,58 @@ class AgentMcp(ABC):
     @abstractmethod
     def carry_out(self, change: McpChange) -> None:
         """Run the agent's own commands. Raises `External` when one fails."""
+
+
+def run(argv: Sequence[str], folder: Path, env: Mapping[str, str]) -> None:
+    """Run an agent's program in a folder. Raises `External` with its error message."""
+    command = " ".join(argv[:3])
+    try:
+        result = completed(argv, folder, env, TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise External(f"{command} did not end within {TIMEOUT:.0f} s") from None
+    if result.returncode:
+        output = (result.stderr.strip() or result.stdout.strip())[-_COMPLAINT:]
+        complaint = output.split("\n")[0] or f"exit status {result.returncode}"
+        raise External(f"{command}: {complaint}", status=result.returncode, stderr=output)
+
+
+def settings_for(server: McpServer, old: McpEntry | None, new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of an entry: the old ones, or those of a new one, for this server."""
+    command, *args = server.command
+    settings = {**(old.settings if old else new), "command": command, "args": args}
+    if env := {**(old.server.env if old and old.server else {}), **server.env}:
+        settings["env"] = env
+    return settings
+
+
+def server(settings: Mapping[str, Any]) -> McpServer | None:
+    """Parse the server of an entry, in the form both agents use; None if it has no command."""
+    command = settings.get("command")
+    if not isinstance(command, str):
+        return None
+    env = as_dict(settings.get("env"))
+    return McpServer(
+        (command, *_texts(settings.get("args"))),
+        {name: str(value) for name, value in env.items()},
+        tuple(_texts(settings.get("env_vars"))),
+    )
+
+
+def without_values(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Hide the values of variables and headers, which may be secrets."""
+    return {
+        key: _hidden(value) if key == "env" or "header" in key.lower() else value
+        for key, value in settings.items()
+    }
+
+
+def _hidden(value: Any) -> Any:
+    return dict.fromkeys(as_dict(value), HIDDEN) if isinstance(value, dict) else HIDDEN
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in as_list(value) if isinstance(item, str)]

@@ -1,6 +1,7 @@
 """Install hooks in Claude Code's settings, or for one run."""
 
 import os
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -8,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from prong.agents import argv
+from prong.agents.argv import Command
 from prong.agents.base import AgentHooks, HookedFiles, HookScope
 from prong.agents.claude.launch import GRAMMAR, PROGRAM
 from prong.agents.settings import file
@@ -44,7 +46,7 @@ class ClaudeHooks(AgentHooks):
 
     def added(self, contents: Mapping[Path, bytes | None], command: Sequence[str]) -> HookedFiles:
         ((path, content),) = contents.items()
-        line = file.command_line([*command, self.agent])
+        line = shlex.join([*command, self.agent])
         new = file.with_hooks(path, content, dict.fromkeys(EVENTS, line))
         return HookedFiles({path: new})
 
@@ -72,7 +74,7 @@ class ClaudeHooks(AgentHooks):
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
         """Add a `--settings` file, which includes the user's: only the last one counts."""
-        line = file.command_line([*command, self.agent])
+        line = shlex.join([*command, self.agent])
 
         def change(words: Sequence[Word]) -> Sequence[Word]:
             arguments = list(GRAMMAR.arguments(words))
@@ -87,6 +89,10 @@ class ClaudeHooks(AgentHooks):
             return [Word.of("--settings"), Word.of(str(path)), *kept]
 
         return replace(launch, argv=argv.rebuilt(launch.argv, PROGRAM, change))
+
+
+def editor(root: Path, _: Command) -> ClaudeHooks:
+    return ClaudeHooks(root)
 
 
 def _forget_old(folder: Path) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from prong.agents.claude.launch import environment
+from prong.agents.argv import Command
 from prong.agents.claude.settings import trust
 from prong.agents.common import as_dict
-from prong.agents.settings import mcp_servers
+from prong.agents.settings import mcp_base
 from prong.agents.settings import trust as trusting
 from prong.agents.settings.file import SettingsText
 from prong.agents.settings.mcp_base import AgentMcp, McpChange, McpEntry, McpScope, McpServer
@@ -29,9 +29,10 @@ class ClaudeMcp(AgentMcp):
     scopes: Sequence[McpScope] = ("local", "project", "user")
     hands_on_all = True
 
-    def __init__(self, root: Path, program: str) -> None:
+    def __init__(self, root: Path, program: str, env: Mapping[str, str]) -> None:
         self._root = root
         self._program = program
+        self._env = env
 
     def entry(self, name: str, scope: McpScope, folder: Path) -> McpEntry | None:
         table: Any = _loaded(self._file(scope, folder))
@@ -43,13 +44,8 @@ class ClaudeMcp(AgentMcp):
         return self._entry(name, scope, folder, settings)
 
     def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
-        command, *args = server.command
-        old = self.entry(name, scope, folder)
-        kept: dict[str, Any] = dict(old.settings) if old else {"type": "stdio"}
-        settings = {**kept, "command": command, "args": args}
-        env = {**(old.server.env if old and old.server else {}), **server.env}
-        if env or old is None:
-            settings["env"] = env
+        new: dict[str, Any] = {"type": "stdio", "command": "", "args": [], "env": {}}
+        settings = mcp_base.settings_for(server, self.entry(name, scope, folder), new)
         return self._entry(name, scope, folder, settings)
 
     def plug_in(self, name: str) -> str | None:
@@ -59,21 +55,20 @@ class ClaudeMcp(AgentMcp):
         return next(enabled, None)
 
     def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
-        hidden = change.after and {**mcp_servers.without_values(change.after.settings)}
+        hidden = change.after and mcp_base.without_values(change.after.settings)
         return self._commands(change, hidden)
 
     def carry_out(self, change: McpChange) -> None:
-        env = environment(self._root)
         first, *second = self._commands(change, change.after and change.after.settings)
-        mcp_servers.run(first, change.folder, env)
+        mcp_base.run(first, change.folder, self._env)
         try:
             for words in second:
-                mcp_servers.run(words, change.folder, env)
+                mcp_base.run(words, change.folder, self._env)
         except External:
             # Restore the old entry.
             if change.before is not None:
                 restore = self._add_json(change, change.before.settings)
-                mcp_servers.run(restore, change.folder, env)
+                mcp_base.run(restore, change.folder, self._env)
             raise
 
     def _commands(
@@ -94,7 +89,7 @@ class ClaudeMcp(AgentMcp):
 
     def _add_json(self, change: McpChange, settings: Mapping[str, Any]) -> tuple[str, ...]:
         words = (self._program, "mcp", "add-json", "-s", change.scope, change.name)
-        return (*words, mcp_servers.as_json(settings))
+        return (*words, mcp_base.as_json(settings))
 
     def _file(self, scope: McpScope, folder: Path) -> Path:
         return folder / ".mcp.json" if scope == "project" else trust.file_of(self._root)
@@ -107,12 +102,16 @@ class ClaudeMcp(AgentMcp):
     def _entry(
         self, name: str, scope: McpScope, folder: Path, settings: Mapping[str, Any]
     ) -> McpEntry:
-        table: Any = {name: mcp_servers.without_values(settings)}
+        table: Any = {name: mcp_base.without_values(settings)}
         for key in reversed(self._place(scope, folder)):
             table = {key: table}
         text = json.dumps(table, indent=2, ensure_ascii=False)
-        server = mcp_servers.server(settings)
+        server = mcp_base.server(settings)
         return McpEntry(scope, self._file(scope, folder), server, settings, text)
+
+
+def editor(root: Path, _: Command, program: str, env: Mapping[str, str]) -> ClaudeMcp:
+    return ClaudeMcp(root, program, env)
 
 
 def _loaded(path: Path) -> Any:

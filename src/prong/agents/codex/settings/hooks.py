@@ -16,9 +16,11 @@ program and the hooks stay the same.
 import json
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -31,6 +33,7 @@ from prong.agents.base import AgentHooks, HookedFiles, HookScope
 from prong.agents.codex.app_server import AppServer
 from prong.agents.codex.launch import GRAMMAR, PROGRAM, server_argv
 from prong.agents.codex.settings import config_file
+from prong.agents.common import as_dict, as_list
 from prong.agents.settings import file
 from prong.agents.settings.file import NOTIFY, SettingsText
 from prong.agents.shell import Word
@@ -112,9 +115,10 @@ class CodexHooks(AgentHooks):
             return {hooks: new, config: None}
         decoded = SettingsText.decode(config, settings)
         config_file.table(config, settings)  # raises if it is not TOML
-        before, after = _group_counts(hooks, old), _group_counts(hooks, new)
-        ours = dict.fromkeys((place.event, place.group) for place in file.places(hooks, old))
-        gone = [(_snake(e), group) for e, group in ours if after.get(e, 0) < before.get(e, 0)]
+        places = file.places(hooks, old)
+        ours = Counter((place.event, place.group) for place in places)
+        sizes = {(place.event, place.group): len(place.path[0][0].children) for place in places}
+        gone = [(_snake(e), group) for (e, group), n in ours.items() if n == sizes[e, group]]
         text = "".join(_without_ours(decoded.text, f"{_real(hooks)}:", gone))
         if self._is_for_all_folders(hooks) or not _OURS.search(text):
             text = _NOTIFY.sub("", text, count=1)
@@ -123,15 +127,15 @@ class CodexHooks(AgentHooks):
     def found(self, contents: Mapping[Path, bytes | None]) -> Mapping[str, str]:
         (hooks, old), (config, settings) = contents.items()
         table = config_file.table(config, settings)
-        states: Any = cast(dict[str, Any], table.get("hooks") or {}).get("state") or {}
+        states = as_dict(as_dict(table.get("hooks")).get("state"))
         result: dict[str, str] = {}
         for place in file.places(hooks, old):
             result[place.event] = place.command
-            state: Any = states.get(f"{_real(hooks)}:{_snake(place.event)}:{place.group}:0") or {}
-            result[f"trust of {place.event}"] = str(state.get("trusted_hash", "none"))
+            state = states.get(f"{_real(hooks)}:{_snake(place.event)}:{place.group}:0")
+            result[f"trust of {place.event}"] = str(as_dict(state).get("trusted_hash", "none"))
         notify: Any = table.get(NOTIFY)
         if self._is_for_all_folders(hooks) and _is_ours(notify):
-            result[NOTIFY] = file.command_line(cast(list[str], notify))
+            result[NOTIFY] = shlex.join(cast(list[str], notify))
         return result
 
     def for_one_run(self, launch: Launch, command: Sequence[str], folder: Path) -> Launch:
@@ -170,7 +174,7 @@ class CodexHooks(AgentHooks):
     def _with_hooks(
         self, path: Path, content: bytes | None, words: Sequence[str], events: Sequence[str]
     ) -> bytes:
-        commands = dict.fromkeys(events, file.command_line(words))
+        commands = dict.fromkeys(events, shlex.join(words))
         return file.with_hooks(path, content, commands, _TIMEOUTS)
 
     def _on_command_line(
@@ -183,7 +187,7 @@ class CodexHooks(AgentHooks):
         trusted = self._cached_hashes(content, folder)
         if not trusted:
             return
-        line = _toml(file.command_line(words))
+        line = _toml(shlex.join(words))
         for event in events:
             seconds = _TIMEOUTS.get(event, file.TIMEOUT)
             hook = f'{{type="command",command={line},timeout={seconds}}}'
@@ -228,8 +232,7 @@ class CodexHooks(AgentHooks):
             quiet = [word for setting in _QUIET for word in ("-c", setting)]
             with AppServer([*program, *quiet], root) as server:
                 answer = server.call("hooks/list", cwds=[str(root)])
-        data: Any = answer.get("data")
-        folders = cast(list[dict[str, Any]], data) if isinstance(data, list) else []
+        folders = map(as_dict, as_list(answer.get("data")))
         hashes: dict[str, str] = {}
         for hook in (hook for folder in folders for hook in folder.get("hooks", [])):
             key, hash_, line = (str(hook.get(name)) for name in ("key", "currentHash", "command"))
@@ -242,6 +245,9 @@ class CodexHooks(AgentHooks):
                 answer=answer,
             )
         return hashes
+
+
+editor = CodexHooks
 
 
 def _toml(value: str | list[str]) -> str:
@@ -259,14 +265,8 @@ def _snake(event: str) -> str:
 
 
 def _is_ours(words: Any) -> bool:
-    texts = cast(list[Any], words) if isinstance(words, list) else []
+    texts = as_list(words)
     return all(isinstance(word, str) for word in texts) and file.is_call(texts)
-
-
-def _group_counts(path: Path, content: bytes | None) -> dict[str, int]:
-    text = SettingsText.decode(path, content).text
-    hooks: Any = json.loads(text).get("hooks", {}) if text.strip() else {}
-    return {event: len(groups) for event, groups in hooks.items()}
 
 
 def _without_ours(text: str, prefix: str, gone: Sequence[tuple[str, int]]) -> list[str]:

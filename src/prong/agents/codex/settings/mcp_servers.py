@@ -13,9 +13,10 @@ from typing import Any, cast
 
 from prong.agents.argv import Command
 from prong.agents.codex.app_server import AppServer
-from prong.agents.codex.launch import environment, server_argv
+from prong.agents.codex.launch import server_argv
 from prong.agents.codex.settings import config_file
-from prong.agents.settings import mcp_servers
+from prong.agents.common import as_dict
+from prong.agents.settings import mcp_base
 from prong.agents.settings.mcp_base import AgentMcp, McpChange, McpEntry, McpScope, McpServer
 from prong.errors import External
 from prong.files.edits import read
@@ -31,46 +32,43 @@ class CodexMcp(AgentMcp):
     scopes: Sequence[McpScope] = ("user",)
     hands_on_all = False
 
-    def __init__(self, root: Path, command: Command, program: str) -> None:
+    def __init__(self, root: Path, command: Command, program: str, env: Mapping[str, str]) -> None:
         self._root = root
         self._command = command
         self._program = program
+        self._env = env
 
     def entry(self, name: str, scope: McpScope, folder: Path) -> McpEntry | None:
         settings = self._tables(_SERVERS).get(name)
         return self._entry(name, settings) if settings is not None else None
 
     def planned(self, name: str, scope: McpScope, folder: Path, server: McpServer) -> McpEntry:
-        command, *args = server.command
-        current = self.entry(name, scope, folder)
-        kept = dict(current.settings) if current else {}
-        settings = {**kept, "command": command, "args": args}
-        if env := {**(current.server.env if current and current.server else {}), **server.env}:
-            settings["env"] = env
-        if names := self._handed_on(kept, server):
+        settings = mcp_base.settings_for(server, self.entry(name, scope, folder), {})
+        # Existing variables, ours, and API keys of model providers.
+        providers = self._tables("model_providers").values()
+        keys = [key for provider in providers if isinstance(key := provider.get("env_key"), str)]
+        existing = list(settings.get(_HANDED_ON) or [])
+        if names := list(dict.fromkeys([*existing, *server.handed_on, *keys])):
             settings[_HANDED_ON] = names
         return self._entry(name, settings)
-
-    def plug_in(self, name: str) -> str | None:
-        return None
 
     def commands(self, change: McpChange) -> Sequence[Sequence[str]]:
         if change.after is None:
             return [(self._program, "mcp", "remove", change.name)]
         if change.before is not None:
             return []  # see carry_out
-        return [self._add(change.name, mcp_servers.without_values(change.after.settings))]
+        return [self._add(change.name, mcp_base.without_values(change.after.settings))]
 
     def carry_out(self, change: McpChange) -> None:
-        name, env = change.name, environment(self._root)
+        name = change.name
         if change.after is None:
-            argv = (self._program, "mcp", "remove", name)
-            mcp_servers.run(argv, change.folder, env)
+            (remove,) = self.commands(change)
+            mcp_base.run(remove, change.folder, self._env)
             return
         settings = change.after.settings
         written: Mapping[str, Any] = change.before.settings if change.before else {}
         if change.before is None:
-            mcp_servers.run(self._add(name, settings), change.folder, env)
+            mcp_base.run(self._add(name, settings), change.folder, self._env)
             written = {key: settings.get(key) for key in ("command", "args", "env")}
         changed = {key: value for key, value in settings.items() if written.get(key) != value}
         if not changed:
@@ -93,23 +91,18 @@ class CodexMcp(AgentMcp):
         argv = (self._program, "mcp", "add", *env, name)
         return (*argv, "--", settings["command"], *settings["args"])
 
-    def _handed_on(self, kept: Mapping[str, Any], server: McpServer) -> list[Any]:
-        """Return the variables to pass on: existing ones, ours, and API keys of model providers."""
-        providers = self._tables("model_providers").values()
-        keys = [key for provider in providers if isinstance(key := provider.get("env_key"), str)]
-        existing = list(kept.get(_HANDED_ON) or [])
-        return list(dict.fromkeys([*existing, *server.handed_on, *keys]))
-
     def _tables(self, key: str) -> dict[str, dict[str, Any]]:
         path = self._root / "config.toml"
-        value: Any = config_file.table(path, read(path)).get(key)
-        tables = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+        tables = as_dict(config_file.table(path, read(path)).get(key))
         return {name: table for name, table in tables.items() if isinstance(table, dict)}
 
     def _entry(self, name: str, settings: Mapping[str, Any]) -> McpEntry:
-        text = _toml(f"{_SERVERS}.{name}", mcp_servers.without_values(settings))
-        server = mcp_servers.server(settings)
+        text = _toml(f"{_SERVERS}.{name}", mcp_base.without_values(settings))
+        server = mcp_base.server(settings)
         return McpEntry("user", self._root / "config.toml", server, settings, text)
+
+
+editor = CodexMcp
 
 
 def _toml(name: str, table: Mapping[str, Any]) -> str:
@@ -125,7 +118,7 @@ def _toml(name: str, table: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
-    text = mcp_servers.as_json(value)
+    text = mcp_base.as_json(value)
     if not isinstance(value, list) or len(text) <= _WIDTH:
         return text
     lines = textwrap.wrap(text[1:-1], _WIDTH, break_long_words=False, break_on_hyphens=False)

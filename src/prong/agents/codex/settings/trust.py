@@ -12,9 +12,10 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from prong.agents.codex.settings import config_file
+from prong.agents.common import as_dict
 from prong.agents.settings import trust
 from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
@@ -37,9 +38,9 @@ def is_trusted(folder: Path, root: Path) -> bool:
 
 def is_listed(folder: Path, config: Mapping[str, Any]) -> bool:
     """Check whether the settings trust the folder, its repository or that of a worktree."""
-    projects = _table(config.get("projects"))
+    projects = as_dict(config.get("projects"))
     places = [Path(os.path.realpath(folder)), *trust.repositories(folder)]
-    return any(_table(projects.get(str(place))).get(_LEVEL) == _TRUSTED for place in places)
+    return any(as_dict(projects.get(str(place))).get(_LEVEL) == _TRUSTED for place in places)
 
 
 def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
@@ -49,9 +50,9 @@ def edited(folder: Path, root: Path) -> tuple[Path, bytes | None, bytes]:
     decoded = SettingsText.decode(path, before)
     data = config_file.table(path, before)
     key = str(trust.project(folder))
-    projects = _table(data.get("projects"))
+    projects = as_dict(data.get("projects"))
     text = _with_entry(decoded.text, key, known=key in projects)
-    new = {**_table(projects.get(key)), _LEVEL: _TRUSTED}
+    new = {**as_dict(projects.get(key)), _LEVEL: _TRUSTED}
     if not config_file.says(text, {**data, "projects": {**projects, key: new}}):
         raise ConfigError(
             f'{path} has "projects" in a form that prong cannot add to: it leaves it unchanged',
@@ -79,7 +80,3 @@ def _with_entry(text: str, key: str, *, known: bool) -> str:
     levels = [i for i in range(start, stop) if re.match(rf"\s*{_LEVEL}\s*=", lines[i])]
     lines[slice(levels[0], levels[0] + 1) if levels else slice(start + 1, start + 1)] = [setting]
     return "".join(lines)
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
