@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from prong.agents import shell
-from prong.agents.shell import BLANK, Word
+from prong.agents.shell import BLANK, Run, Word
 from prong.errors import UsageError
-from prong.model.forks import ForkPoint, Launch
+from prong.model.forks import Launch
 from prong.model.record import Record
 
 Command = str | Sequence[str]
@@ -110,13 +110,17 @@ def _looks_like_flag(text: str) -> bool:
 
 def rebuilt(command: Command, program: str, change: Change) -> tuple[str, ...]:
     """Apply a change to the arguments of `program` in the base command."""
-    if not isinstance(command, str):
-        words = tuple(Word.of(text) for text in command)
-        return tuple(word.text for word in _changed([words], program, change)[1])
-    runs = shell.runs(command)
-    if shell.is_plain(runs):
-        return tuple(word.text for word in _changed([runs[0].words], program, change)[1])
-    return ("sh", "-c", _changed_line(command, program, change))
+    runs = _runs(command)
+    index, words = _changed(runs, program, change)
+    if not isinstance(command, str) or shell.is_plain(runs):
+        return tuple(word.text for word in words)
+    return ("sh", "-c", _line(runs, index, words))
+
+
+def _runs(command: Command) -> list[Run]:
+    if isinstance(command, str):
+        return shell.runs(command)
+    return [Run("", tuple(map(Word.of, command)))]
 
 
 def arguments_of(command: Command, program: str) -> list[Word]:
@@ -133,18 +137,13 @@ def arguments_of(command: Command, program: str) -> list[Word]:
 
 def executable(command: Command, program: str) -> str:
     """Return the word of the base command that names the agent's program: a name or a path."""
-    if isinstance(command, str):
-        runs = [run.words for run in shell.runs(command)]
-    else:
-        runs = [tuple(Word.of(text) for text in command)]
+    runs = [run.words for run in _runs(command)]
     place = _place(runs, program)
     text = runs[place.run][place.at].text
     return executable(text, program) if place.is_script else text
 
 
-def _changed_line(line: str, program: str, change: Change) -> str:
-    runs = shell.runs(line)
-    index, words = _changed([run.words for run in runs], program, change)
+def _line(runs: Sequence[Run], index: int, words: Sequence[Word]) -> str:
     run = runs[index]
     first = next(number for number, piece in enumerate(run.pieces) if isinstance(piece, Word))
     last = run.pieces[-1]
@@ -155,18 +154,17 @@ def _changed_line(line: str, program: str, change: Change) -> str:
         *(f" {part}" for part in run.pieces[first:] if isinstance(part, str) and part.strip(BLANK)),
         last if isinstance(last, str) and not last.strip(BLANK) else "",
     ]
-    changed = shell.Run(run.operator, tuple(pieces))
+    changed = Run(run.operator, tuple(pieces))
     return "".join(str(part) for part in [*runs[:index], changed, *runs[index + 1 :]])
 
 
-def _changed(
-    runs: Sequence[Sequence[Word]], program: str, change: Change
-) -> tuple[int, list[Word]]:
+def _changed(runs: Sequence[Run], program: str, change: Change) -> tuple[int, list[Word]]:
     """Return the index of the command that starts the agent, and its new words."""
-    place = _place(runs, program)
-    words = list(runs[place.run])
+    place = _place([run.words for run in runs], program)
+    words = list(runs[place.run].words)
     if place.is_script:
-        words[place.at] = Word.of(_changed_line(words[place.at].text, program, change))
+        script = shell.runs(words[place.at].text)
+        words[place.at] = Word.of(_line(script, *_changed(script, program, change)))
     else:
         words[place.at + 1 :] = change(words[place.at + 1 :])
     return place.run, words
@@ -275,18 +273,6 @@ def launch(argv: Sequence[str], cwd: Path, env: Mapping[str, str], title: str) -
                 size=size,
             )
     return Launch(tuple(argv), cwd, env, title)
-
-
-def fork_title(parent: ForkPoint) -> str:
-    """Return the title of the fork's pane."""
-    turn = (parent.turn_id or "")[:8] if parent.turn is None else parent.turn
-    return f"fork of {parent.session.id[:8]}@{turn}"
-
-
-def root_variable(name: str, root: Path, default: Path) -> dict[str, str]:
-    """Return the variable that sets an agent's root; nothing when it is the default."""
-    same = os.path.realpath(root) == os.path.realpath(default)
-    return {} if same else {name: str(root.absolute())}
 
 
 _FOREIGN = (

@@ -30,25 +30,21 @@ class TurnOutput(Record, frozen=True):
     is_over: bool = False
     reply: str = ""
     error: str | None = None
+    text: str = ""
+    """All messages; `reply` is the last one."""
+
+    @property
+    def answer(self) -> ProgramAnswer:
+        nothing = None if self.is_over and self.text else NOTHING_SAID
+        return ProgramAnswer(self.session_id, self.text, self.error or nothing)
 
 
-def events(output: Iterable[str], type_: type[T]) -> Iterator[T]:
-    """Decode the JSON objects in a program's output, skipping other text."""
+def events(output: Iterable[str], type_: type[T]) -> Iterator[T | str]:
+    """Decode the JSON objects in a program's output; of other text, yield lines about errors."""
     for line in output:
+        if not line.lstrip().startswith("{"):
+            if _COMPLAINT.match(text := line.strip()):
+                yield text
+            continue
         objects, _ = jsonl.split_objects(line.encode("utf-8", "surrogatepass"))
         yield from (jsonl.salvage(type_, value) for _, _, value in objects)
-
-
-def complaint(line: str) -> str | None:
-    """Return a line that is not an event if it reports an error."""
-    text = line.strip()
-    return text if _COMPLAINT.match(text) else None
-
-
-def is_event(line: str) -> bool:
-    return line.lstrip().startswith("{")
-
-
-def lines_of(output: Iterable[str]) -> Iterable[str]:
-    """Strip line endings."""
-    return (line.rstrip("\r\n") for line in output)

@@ -13,8 +13,7 @@ import codecs
 import io
 import json
 import re
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from types import UnionType
@@ -91,13 +90,6 @@ def open_named(path: Path) -> BinaryIO:
         raise NotFound(f"{path} is gone", hint="prong list", path=str(path)) from None
     except OSError as error:
         raise Corrupt(f"cannot read {path}: {error.strerror or error}", path=str(path)) from None
-
-
-@contextmanager
-def opened(path: Path) -> Generator[BinaryIO]:
-    """Open a session that a user named, and close it afterwards."""
-    with open_named(path) as file:
-        yield file
 
 
 def size_of(file: BinaryIO) -> int:

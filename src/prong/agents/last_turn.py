@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from prong.files.regular import open_regular
 
@@ -75,30 +75,31 @@ def backwards(path: Path, before: int | None = None) -> Iterator[tuple[Line, int
 
     An incomplete last line is skipped: it is being written.
     """
-    try:
-        file = open_regular(path)
-    except OSError:
-        return
-    with file:
-        end = file.seek(0, os.SEEK_END) if before is None else before
-        at, block, rest = end, _BLOCK, b""
-        while at > 0 and end - at < LIMIT:
-            size = min(block, at)
-            at -= size
-            block *= 2  # lines may be very long
-            file.seek(at)
-            lines = (file.read(size) + rest).split(b"\n")
-            # The first line may begin in the block before.
-            rest = lines.pop(0) if at else b""
-            begin = at + (len(rest) + 1 if at else 0)
-            located: list[tuple[bytes, int]] = []
-            for line in lines:
-                located.append((line, begin))
-                begin += len(line) + 1
-            for line, start in reversed(located):
-                value = _parsed(line) if line else None
-                if isinstance(value, dict):
-                    yield cast(Line, value), start
+    with suppress(OSError), open_regular(path) as file:
+        for line, start in lines_backwards(file, before, LIMIT):
+            value = _parsed(line) if line else None
+            if isinstance(value, dict):
+                yield cast(Line, value), start
+
+
+def lines_backwards(
+    file: BinaryIO, end: int | None = None, limit: int | None = None
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines of a file with their offsets, from the end, as far as the limit."""
+    end = file.seek(0, os.SEEK_END) if end is None else end
+    at, block, rest = end, _BLOCK, b""
+    while at > 0 and (limit is None or end - at < limit):
+        size = min(block, at)
+        at -= size
+        block *= 2  # lines may be very long
+        file.seek(at)
+        lines = (file.read(size) + rest).split(b"\n")
+        # The first line may begin in the block before.
+        rest = lines.pop(0) if at else b""
+        start = at + sum(len(line) + 1 for line in lines) + (len(rest) + 1 if at else 0)
+        for line in reversed(lines):
+            start -= len(line) + 1
+            yield line, start
 
 
 def first_line(path: Path) -> Line:

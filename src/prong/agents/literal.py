@@ -37,13 +37,12 @@ def without_invisible(text: str) -> str:
 
 def visible(text: str) -> str:
     """Remove invisible characters as Claude Code does, and make wide forms (`\uff01`) plain."""
-    return unicodedata.normalize("NFKC", "".join(char for char in text if _is_drawn(char)))
-
-
-def _is_drawn(one: str) -> bool:
-    if one in _BLANK:
-        return True
-    return unicodedata.category(one) not in _NOT_DRAWN and one not in _FILLERS
+    drawn = (
+        char
+        for char in text
+        if char in _BLANK or not (unicodedata.category(char) in _NOT_DRAWN or char in _FILLERS)
+    )
+    return unicodedata.normalize("NFKC", "".join(drawn))
 
 
 def prepared(text: str, route: Route) -> str:

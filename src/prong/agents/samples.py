@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -27,14 +27,26 @@ class Samples:
         self._now = now
         self._version = version
 
-    def sessions(self) -> Iterator[tuple[str, str]]:
-        """Yield the id and text of each session, in order of the ids."""
-        for name in sorted(file.name for file in self._folder.iterdir()):
-            if name.endswith(".jsonl"):
-                yield name.removesuffix(".jsonl"), self._filled(name)
+    def write(self, path_of: Callable[[str, str], Path]) -> list[str]:
+        """Write the sessions, readable only by their owner, as agents do; return their ids.
+
+        `path_of` tells the file of a session from its id and text.
+        """
+        names = (file.name for file in self._folder.iterdir())
+        ids = sorted(name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
+        for id_ in ids:
+            text = self._filled(f"{id_}.jsonl")
+            path = path_of(id_, text)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            path.chmod(0o600)
+        return ids
 
     def replay(self, agent: str, turn_over: TurnOver) -> None:
-        """Report each turn, with the code at its end."""
+        """Report each turn that has code, with the code at its end."""
+        if not (self._folder / "turns.json").is_file():
+            return
         turns = json.loads(self._filled("turns.json"))
         start = turns[0]["files"]
         for turn in turns:
@@ -68,11 +80,3 @@ class Samples:
 
     def _text(self, name: str) -> str:
         return (self._folder / name).read_text(encoding="utf-8")
-
-
-def write_sample(path: Path, text: str) -> None:
-    """Write a new session file that only its owner can read, as agents do."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    path.chmod(0o600)

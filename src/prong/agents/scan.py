@@ -7,7 +7,8 @@ is the same: a file that was rewritten and grew again looks like growth, but is 
 
 import os
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Generic, Protocol, TypeVar
@@ -16,8 +17,9 @@ import msgspec
 
 from prong.agents import jsonl
 from prong.agents.base import ScanCache
-from prong.model.record import Record, field
+from prong.model.record import Record
 from prong.model.sessions import KnownFile, Scan, Session, Skipped
+from prong.model.turn_text import Stamp, TextSink
 
 CONTINUED_FROM = 4 << 20
 """Bytes. Smaller files are read again when they change."""
@@ -33,7 +35,6 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 F = TypeVar("F", bound=msgspec.Struct)
-F_co = TypeVar("F_co", bound=msgspec.Struct, covariant=True)
 
 
 class _Bookmark(msgspec.Struct, array_like=True):
@@ -44,13 +45,19 @@ class _Bookmark(msgspec.Struct, array_like=True):
     state: msgspec.Raw
 
 
-class Reading(Record, Generic[S, F], frozen=True):
+class FileReader(ABC, Generic[S, F]):
     """How an agent reads a file (into a state), and what the cache keeps of it (the facts)."""
 
     state: type[S]
     facts: type[F]
-    read: Callable[[BinaryIO, S | None], S]
-    summarise: Callable[[S, str, os.stat_result], F]
+
+    @abstractmethod
+    def read(self, file: BinaryIO, previous: S | None = None) -> S:
+        """Read the whole file, or what was appended after `previous`."""
+
+    @abstractmethod
+    def summarise(self, state: S, path: str, stat: os.stat_result) -> F:
+        """Return the facts of the file that was read last."""
 
 
 class SessionFiles(Record, Generic[S, F], frozen=True):
@@ -59,26 +66,28 @@ class SessionFiles(Record, Generic[S, F], frozen=True):
     agent: str
     version: int
     """Increase it when the meaning of facts or states changes, so that files are read again."""
-    reading: Callable[[], Reading[S, F]]
+    reader: Callable[[], FileReader[S, F]]
     """Called only if a file changed, so that most scans need not import the reader."""
 
+    def recall(self, cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
+        """Return the state of a large file from the last scan; None if it changed or is small."""
+        known = cache.file(self.agent, path) if stat.st_size > CONTINUED_FROM else None
+        bookmark = self.bookmark(known) if known and _is_same(known, stat) else None
+        return self.state(bookmark) if bookmark else None
 
-class ScanListener(Protocol[S, F_co]):
-    """A reader that replaces the usual one, and also extracts the text."""
+    def bookmark(self, known: KnownFile | None) -> "_Bookmark | None":
+        if known is None or known.state is None or known.state[:1] != bytes([self.version]):
+            return None
+        try:
+            return msgspec.msgpack.decode(memoryview(known.state)[1:], type=_Bookmark)
+        except ValueError:
+            return None
 
-    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
-        """Announce the files that will be read, in this order."""
-        ...
-
-    def wants(self, path: str, stat: os.stat_result) -> bool: ...
-
-    def read(self, file: BinaryIO) -> S:
-        """Read the whole file: earlier text is not kept."""
-        ...
-
-    def summarise(self, state: S, path: str, stat: os.stat_result, /) -> F_co:
-        """Return the facts of the file that was read last."""
-        ...
+    def state(self, bookmark: "_Bookmark") -> S | None:
+        try:
+            return msgspec.msgpack.decode(bookmark.state, type=self.reader().state)
+        except ValueError:
+            return None
 
 
 class _Result(msgspec.Struct, array_like=True):
@@ -90,34 +99,44 @@ class _Result(msgspec.Struct, array_like=True):
     """Files without a conversation."""
 
 
-class FileScan(Record, Generic[S, F], dict=True):
+class FileScan(Generic[S, F]):
     """One scan of the files of an agent."""
 
-    kind: SessionFiles[S, F]
-    cache: ScanCache
-    roots: Sequence[Path]
-    """Only files below these can be reported gone: a cache may cover other roots too."""
-    listening: Callable[[], ScanListener[S, F]] | None = None
-    """Called only if a file changed."""
-    facts: dict[str, F] = field(default_factory=dict[str, F])
-    changed: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
-    skipped: list[Skipped] = field(default_factory=list[Skipped])
-    stats: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
+    def __init__(
+        self,
+        kind: SessionFiles[S, F],
+        cache: ScanCache,
+        roots: Sequence[Path],
+        sink: TextSink | None = None,
+        listening: Callable[[], FileReader[S, F]] | None = None,
+    ) -> None:
+        """`listening` makes a reader that passes texts to the sink, for files that it wants.
 
-    def __post_init__(self) -> None:
-        self._version = bytes([self.kind.version])
+        Such a reader reads whole files: earlier text is not kept. Only files below `roots` can be
+        reported gone: a cache may cover other roots too.
+        """
+        self.kind = kind
+        self.cache = cache
+        self.roots = roots
+        self.sink = sink
+        self.facts: dict[str, F] = {}
+        self.changed: dict[str, KnownFile] = {}
+        self.skipped: list[Skipped] = []
+        self.stats: dict[str, os.stat_result] = {}
+        self._listening = listening
+        self._version = bytes([kind.version])
 
     @cached_property
-    def _reading(self) -> Reading[S, F]:
-        return self.kind.reading()
+    def _reader(self) -> FileReader[S, F]:
+        return self.kind.reader()
 
     @cached_property
     def _decode_facts(self) -> Callable[[memoryview], F]:
-        return msgspec.msgpack.Decoder(self._reading.facts).decode
+        return msgspec.msgpack.Decoder(self._reader.facts).decode
 
     @cached_property
-    def _listener(self) -> ScanListener[S, F] | None:
-        return self.listening() if self.listening is not None else None
+    def _listener(self) -> FileReader[S, F]:
+        return self._listening() if self._listening is not None else self._reader
 
     @cached_property
     def known(self) -> dict[str, KnownFile]:
@@ -125,10 +144,6 @@ class FileScan(Record, Generic[S, F], dict=True):
         below = tuple(f"{root}{os.sep}" for root in self.roots)
         everything = self.cache.known(self.kind.agent)
         return {path: file for path, file in everything.items() if path.startswith(below)}
-
-    def visit(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
-        """Record the files that exist, without opening any."""
-        self.stats.update(files)
 
     def finish(
         self,
@@ -153,7 +168,9 @@ class FileScan(Record, Generic[S, F], dict=True):
             sessions=tuple(sessions),
             skipped=(*skipped, *self.skipped),
             changed=self.changed,
-            gone=self._gone() if complete else frozenset(),
+            gone=frozenset(path for path in self.known if path not in self.stats)
+            if complete
+            else frozenset(),
             complete=complete,
             result=_packed(result) if is_reusable else None,
             seal=seal if complete else b"",
@@ -181,9 +198,6 @@ class FileScan(Record, Generic[S, F], dict=True):
         except ValueError:
             return None
 
-    def _gone(self) -> frozenset[str]:
-        return frozenset(path for path in self.known if path not in self.stats)
-
     def _read_changed(self) -> None:
         facts: dict[str, F] = {}
         changed: list[tuple[str, os.stat_result]] = []
@@ -197,11 +211,10 @@ class FileScan(Record, Generic[S, F], dict=True):
                 changed.append((path, stat))
         # Newest first: a search in progress most likely needs those.
         changed.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
-        if changed and self._listener is not None:
-            self._listener.expect(changed)
+        if changed and self.sink is not None:
+            self.sink.expect({path: Stamp.of(stat) for path, stat in changed})
         for path, stat in changed:
-            new_facts = self._read(path, stat, self.known.get(path))
-            if new_facts is not None:
+            if (new_facts := self._read(path, stat)) is not None:
                 facts[path] = new_facts
         self.facts = {path: facts[path] for path in self.stats if path in facts}
 
@@ -213,12 +226,15 @@ class FileScan(Record, Generic[S, F], dict=True):
         except ValueError:
             return None
 
-    def _read(self, path: str, stat: os.stat_result, known: KnownFile | None) -> F | None:
-        available = self._listener
-        listener = available if available is not None and available.wants(path, stat) else None
+    def _read(self, path: str, stat: os.stat_result) -> F | None:
+        is_wanted = self.sink is not None and self.sink.wants(path, Stamp.of(stat))
+        reader = self._listener if is_wanted else self._reader
         try:
             with jsonl.open_file(Path(path)) as file:
-                state, bookmark = self._read_open(path, file, stat, known, listener)
+                if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
+                    state, bookmark = reader.read(file), None
+                else:
+                    state, bookmark = self._read_large(reader, path, file, stat)
         except FileNotFoundError:
             # Deleted since the listing.
             del self.stats[path]
@@ -226,77 +242,37 @@ class FileScan(Record, Generic[S, F], dict=True):
         except OSError as error:
             self.skipped.append(Skipped(Path(path), error.strerror or str(error)))
             return None
-        facts = (listener or self._reading).summarise(state, path, stat)
+        facts = reader.summarise(state, path, stat)
         if (packed := _packed(facts)) is not None:
-            self.changed[path] = KnownFile(
-                stat.st_size,
-                stat.st_mtime_ns,
-                stat.st_ino,
-                self._version + packed,
-                bookmark,
-            )
+            size, time, inode = stat.st_size, stat.st_mtime_ns, stat.st_ino
+            self.changed[path] = KnownFile(size, time, inode, self._version + packed, bookmark)
         return facts
 
-    def _read_open(
-        self,
-        path: str,
-        file: BinaryIO,
-        stat: os.stat_result,
-        known: KnownFile | None,
-        listener: ScanListener[S, F] | None,
+    def _read_large(
+        self, reader: FileReader[S, F], path: str, file: BinaryIO, stat: os.stat_result
     ) -> tuple[S, bytes | None]:
-        if stat.st_size <= CONTINUED_FROM or path.endswith(".zst"):
-            return listener.read(file) if listener else self._reading.read(file, None), None
+        """Continue where the last scan stopped, if possible; return also the next bookmark."""
         prefix = _Prefix(file)
-        if listener:
-            state = listener.read(file)
-        else:
-            previous = self._continue(path, stat, known, prefix)
+        previous = None
+        if reader is self._reader:
+            previous = self._continue(path, stat, prefix)
             if previous is None:
                 prefix = _Prefix(file)
-            state = self._reading.read(file, previous)
-        digest = prefix.digest(state.read_to)
-        packed = _packed(state)
+        state = reader.read(file, previous)
+        digest, packed = prefix.digest(state.read_to), _packed(state)
         if digest is None or packed is None:
             return state, None
         bookmark = _Bookmark(state.read_to, digest, msgspec.Raw(packed))
         return state, self._version + msgspec.msgpack.encode(bookmark)
 
-    def _continue(
-        self, path: str, stat: os.stat_result, known: KnownFile | None, prefix: "_Prefix"
-    ) -> S | None:
+    def _continue(self, path: str, stat: os.stat_result, prefix: "_Prefix") -> S | None:
+        known = self.known.get(path)
         if known is None or known.inode != stat.st_ino or known.size > stat.st_size:
             return None
-        stored = self.cache.file(self.kind.agent, path)
-        bookmark = _bookmark(self.kind, stored)
+        bookmark = self.kind.bookmark(self.cache.file(self.kind.agent, path))
         if bookmark is None or prefix.digest(bookmark.read_to) != bookmark.digest:
             return None
-        return _state(self.kind, bookmark)
-
-
-def recall(kind: SessionFiles[S, F], cache: ScanCache, path: str, stat: os.stat_result) -> S | None:
-    """Return the state of a large file from the last scan; None if it changed or is small."""
-    cached = cache.file(kind.agent, path) if stat.st_size > CONTINUED_FROM else None
-    if cached is None or not _is_same(cached, stat):
-        return None
-    bookmark = _bookmark(kind, cached)
-    return _state(kind, bookmark) if bookmark else None
-
-
-def _bookmark(kind: SessionFiles[S, F], known: KnownFile | None) -> _Bookmark | None:
-    if known is None or known.state is None or known.state[:1] != bytes([kind.version]):
-        return None
-    try:
-        return msgspec.msgpack.decode(memoryview(known.state)[1:], type=_Bookmark)
-    except ValueError:
-        return None
-
-
-def _state(kind: SessionFiles[S, F], bookmark: _Bookmark) -> S | None:
-    try:
-        return msgspec.msgpack.decode(bookmark.state, type=kind.reading().state)
-    except ValueError:
-        return None
+        return self.kind.state(bookmark)
 
 
 class _Prefix:

@@ -4,7 +4,6 @@ A piece is the content of a JSON string, without the quotes. A tool result may h
 only its two ends are kept.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from prong.agents import jsonl
-from prong.model.turn_text import FileTexts, Stamp, TextSink
+from prong.model.turn_text import FileTexts, Stamp
 
 RESULT_END = 2_000
 """Bytes kept at each end of a tool result."""
@@ -119,19 +118,6 @@ def bounded(text: str) -> str:
 def lines(texts: Iterable[str]) -> str:
     """Join nonempty texts with line breaks."""
     return "\n".join(text for text in texts if text)
-
-
-class TextListener:
-    """What readers for scans that pass texts to a sink have in common."""
-
-    def __init__(self, sink: TextSink) -> None:
-        self.sink = sink
-
-    def expect(self, files: Sequence[tuple[str, os.stat_result]]) -> None:
-        self.sink.expect({path: Stamp.of(stat) for path, stat in files})
-
-    def wants(self, path: str, stat: os.stat_result) -> bool:
-        return self.sink.wants(path, Stamp.of(stat))
 
 
 class KeptTexts:

@@ -6,29 +6,104 @@ start nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from prong.agents.base import AgentStore
+from prong.agents import jsonl
+from prong.agents.base import AgentHooks, AgentStore, ForkSource, ScanCache
+from prong.model.sessions import Conversation, Message, Program, SessionRef, View
 
 if TYPE_CHECKING:
-    from prong.agents.headless import TurnOutput
+    from datetime import datetime
+
+    from prong.agents.base import TurnOver
+    from prong.agents.headless import ProgramAnswer, TurnOutput
+    from prong.agents.settings.mcp_base import AgentMcp
     from prong.model.forks import Child, Launch
-    from prong.model.sessions import Session
+    from prong.model.sessions import Scan, Session
+    from prong.model.turn_text import TextSink
     from prong.model.workers import LastWords, NewSession, OpenSession, Route, RunOptions
 
 
-class WorkerStore(AgentStore):
-    """A store with modules beside it: `launch`, `worker`, and `trust` in `settings`.
+class SessionSource(ForkSource, Protocol):
+    """A source that can also show the session."""
 
-    They have a function for each method here.
+    def shown(self, view: View, turn: str | None) -> Iterator[Message]:
+        """Yield the messages of a view, or of one turn, without images."""
+        ...
+
+    def raw(self, turn: str | None) -> Iterator[bytes]: ...
+
+
+class WorkerStore(AgentStore):
+    """A store with modules beside it: `launch`, `worker`, `output`, and `trust` in `settings`.
+
+    They build command lines, which become launches here, and parse what the program shows.
     """
 
     package: str
+    product: str
+    install: str
+    tested: tuple[str, ...]
+    root_variable: str
+    home: str
+    """The name of the default root in the user's home."""
+    shown_sample = 0
+    """The most interesting of the sample sessions, by its place."""
     input_column = 2  # after the prompt sign and a space
+
+    def __init__(self, roots: Sequence[Path] | None = None) -> None:
+        self.roots: Sequence[Path] = tuple(roots) if roots else (self._default_root(),)
+
+    def _default_root(self) -> Path:
+        configured = os.environ.get(self.root_variable)
+        return Path(configured) if configured else Path.home() / self.home
+
+    @abstractmethod
+    def source(self, session: Session, cache: ScanCache | None = None) -> SessionSource: ...
+
+    @abstractmethod
+    def _scan(self, cache: ScanCache, sink: TextSink | None) -> Scan: ...
+
+    def scan(self, cache: ScanCache) -> Scan:
+        return self._scan(cache, None)
+
+    def scan_texts(self, cache: ScanCache, sink: TextSink) -> Scan:
+        return self._scan(cache, sink)
+
+    def conversation(self, session: Session) -> Conversation:
+        with closing(self.source(session)) as source:
+            return source.conversation
+
+    def messages(
+        self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
+    ) -> Iterator[Message]:
+        with closing(self.source(session)) as source:
+            yield from source.shown(view, turn)
+
+    def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
+        with closing(self.source(session)) as source:
+            yield from source.raw(turn)
+
+    @property
+    def program(self) -> Program:
+        from prong.agents.argv import executable
+
+        return Program(
+            executable(self.command, self.name),
+            self._launch.FLAGS,
+            self.install,
+            self.root_variable,
+            self.product,
+            self.tested,
+        )
 
     def _module(self, name: str) -> ModuleType:
         return import_module(f"{self.package}.{name}")
@@ -45,21 +120,106 @@ class WorkerStore(AgentStore):
     def _trust(self) -> ModuleType:
         return self._module("settings.trust")
 
+    @property
+    def hooks(self) -> AgentHooks:
+        return self._module("settings.hooks").editor(self.roots[0], self.command)
+
+    @property
+    def mcp_servers(self) -> AgentMcp:
+        root = self.roots[0]
+        return self._module("settings.mcp_servers").editor(
+            root, self.command, self.program.name, self.environment(root)
+        )
+
+    def write_samples(
+        self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
+    ) -> SessionRef:
+        from prong.agents.samples import Samples
+
+        samples = Samples(self.package, cwd, now, self.tested[-1])
+        if turn_over is not None:
+            samples.replay(self.name, turn_over)
+        ids = samples.write(partial(self._sample_path, cwd))
+        return SessionRef(self.name, ids[self.shown_sample])
+
+    def _sample_path(self, cwd: str, id_: str, text: str) -> Path:
+        raise NotImplementedError
+
+    # -- launches --------------------------------------------------------------------------------
+
     def start(self, child: Child, prompt: str | None = None) -> Launch:
-        return self._launch.start(self.command, self.roots, child, prompt)
+        return self._forked(self._launch.start(self.command, child, prompt), child)
 
     def resume(self, session: Session, cwd: Path, prompt: str | None = None) -> Launch:
-        return self._launch.resume(self.command, self.roots, session, cwd, prompt)
+        root = self.root_of(session)
+        words = self._launch.resume(self.command, root, session, cwd, prompt)
+        return self._launched(words, cwd, root, f"{session.agent}:{session.id[:8]}")
 
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
-        return self._launch.native_fork(self.command, self.roots, session, child, prompt)
+        root = self._native_root(session, child)
+        words = self._launch.native_fork(self.command, root, session, child, prompt)
+        return self._forked(words, child, root)
 
     @property
     def seed_flags(self) -> Sequence[str]:
         return self._launch.SEED_FLAGS
 
     def seed(self, child: Child) -> Launch:
-        return self._launch.seed(self.command, self.roots, child)
+        words = self._launch.seed(self.command, child.root or self.roots[0], child)
+        return self._forked(words, child, env=self._launch.SEED_ENVIRONMENT)
+
+    def seeded(self, child: Child, output: Iterable[str]) -> ProgramAnswer:
+        return self._module("output").seed_answer(output)
+
+    def begin(self, new: NewSession, prompt: str | None = None) -> Launch:
+        return self._begun(self._worker.begin(self.command, new, prompt), new)
+
+    def headless(self, session: NewSession, *, resume: bool) -> Launch:
+        return self._begun(self._worker.one_turn(self.command, session, resume=resume), session)
+
+    def _begun(self, words: Sequence[str], new: NewSession) -> Launch:
+        title = new.title or (f"{self.name}:{new.id[:8]}" if new.id else self.name)
+        return self._launched(words, new.cwd, new.root or self.roots[0], title)
+
+    def _forked(
+        self,
+        words: Sequence[str],
+        child: Child,
+        root: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Launch:
+        parent = child.parent
+        turn = (parent.turn_id or "")[:8] if parent.turn is None else parent.turn
+        title = f"fork of {parent.session.id[:8]}@{turn}"
+        return self._launched(words, child.cwd, root or child.root or self.roots[0], title, env)
+
+    def _launched(
+        self,
+        words: Sequence[str],
+        cwd: Path,
+        root: Path,
+        title: str,
+        env: Mapping[str, str] | None = None,
+    ) -> Launch:
+        from prong.agents.argv import launch
+
+        return launch(words, cwd, {**self.environment(root), **(env or {})}, title)
+
+    def environment(self, root: Path) -> dict[str, str]:
+        """Return the variable that sets the agent's root; nothing when it is the default."""
+        same = os.path.realpath(root) == os.path.realpath(self._default_root())
+        return {} if same else {self.root_variable: str(root.absolute())}
+
+    def root_of(self, session: Session) -> Path:
+        """Return the root that contains a session; the first one for files elsewhere."""
+        path = session.path
+        own = next((root for root in self.roots if path.is_relative_to(root)), None)
+        return own or self._launch.root_around(path) or self.roots[0]
+
+    def _native_root(self, session: Session, child: Child) -> Path:
+        return self.root_of(session)
+
+    # -- workers ---------------------------------------------------------------------------------
 
     def command_with(self, options: RunOptions) -> tuple[str, ...]:
         return self._worker.command_with(self.command, options)
@@ -67,17 +227,11 @@ class WorkerStore(AgentStore):
     def session_in(self, command: str | Sequence[str]) -> str | None:
         return self._worker.session_in(command)
 
-    def begin(self, new: NewSession, prompt: str | None = None) -> Launch:
-        return self._worker.begin(self.command, self.roots, new, prompt)
-
-    def headless(self, session: NewSession, *, resume: bool) -> Launch:
-        return self._worker.one_turn(self.command, self.roots, session, resume=resume)
-
     def headless_events(self, output: Iterable[str]) -> TurnOutput:
-        return self._worker.turn_output(output)
+        return self._module("output").turn_output(output)
 
     def open_sessions(self, pids: Iterable[int]) -> Mapping[int, OpenSession]:
-        return self._worker.open_sessions(self.roots, pids)
+        return self._module("activity").open_sessions(self.roots, pids)
 
     def settings_files(self, folder: Path, root: Path | None = None) -> Sequence[Path]:
         return self._worker.settings_files(self.command, folder, root or self.roots[0])
@@ -89,10 +243,14 @@ class WorkerStore(AgentStore):
         return self._worker.input_on(screen)
 
     def as_prompt(self, text: str, route: Route) -> str:
-        return self._worker.as_prompt(text, route)
+        return self._launch.as_prompt(text, route)
 
     def last_words(self, session: Session) -> LastWords:
-        return self._worker.last_words(session.path)
+        last_words = self._module("activity").last_words
+        words: LastWords = last_words(jsonl.last_lines(session.path))
+        # Long lines, such as lists of tools, may follow the answer.
+        lines = jsonl.last_lines(session.path, jsonl.LARGE_TAIL)
+        return words if words.said else last_words(lines)
 
     def is_trusted(self, folder: Path, root: Path | None = None) -> bool:
         return self._trust.is_trusted(folder, root or self.roots[0])

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from prong.agents.argv import Command
 from prong.agents.base import AgentStore
-from prong.agents.claude import launch as claude_commands
 from prong.agents.claude.output import seed_answer
 from prong.agents.claude.store import ClaudeStore
-from prong.agents.codex import launch as codex_commands
 from prong.agents.codex import output as codex_output
 from prong.agents.codex.store import CodexStore
 from prong.model.forks import Child, ForkPoint, Launch
@@ -40,6 +40,14 @@ PROMPTS = [
 ]
 _LINE = "abcdefghij é日本 \u2028 \x1b[31m </x> & $HOME\n"
 BIG = f"[PRONG_FORK_SEED] x\n{_LINE * 9_500}end"
+
+
+def claude(command: Command, roots: Sequence[Path]) -> ClaudeStore:
+    return ClaudeStore(roots).with_command(command if isinstance(command, str) else tuple(command))
+
+
+def codex(command: Command, roots: Sequence[Path]) -> CodexStore:
+    return CodexStore(roots).with_command(command if isinstance(command, str) else tuple(command))
 
 
 def session_at(store: AgentStore, path: Path) -> Session:
@@ -115,20 +123,20 @@ class TestClaude:
         cwd = isolated_home.project("a folder (1)")
         id_ = str(uuid.uuid4())
         nothing = session_at(store, claude_cli.session_file(claude_cli.run("x", cwd).session_id))
-        start = claude_commands.start(headless, store.roots, child_of(nothing, cwd, id_), prompt)
+        start = claude(headless, store.roots).start(child_of(nothing, cwd, id_), prompt)
         done = run(start, claude_cli.env())
         assert (done.returncode, done.stderr) == (0, "")
         session = session_at(store, claude_cli.session_file(id_))
         assert session.cwd == str(cwd)
 
-        launch = claude_commands.resume(headless, store.roots, session, cwd, f"{prompt} 2")
+        launch = claude(headless, store.roots).resume(session, cwd, f"{prompt} 2")
         assert run(launch, claude_cli.env()).returncode == 0
         assert texts(fake_anthropic.last_prompted(f"{prompt} 2")) == [prompt, f"{prompt} 2"]
 
         before = session.path.read_bytes()
         for target in (cwd, isolated_home.project("other")):
             child = replace(child_of(session, target, str(uuid.uuid4())), title="-my 'fork'")
-            launch = claude_commands.native_fork(headless, store.roots, session, child, prompt)
+            launch = claude(headless, store.roots).native_fork(session, child, prompt)
             assert run(launch, claude_cli.env()).returncode == 0
             fork = session_at(store, claude_cli.session_file(str(child.id)))
             assert fork.path.parent == claude_cli.project_folder(target)
@@ -149,7 +157,7 @@ class TestClaude:
         cwd = isolated_home.project("a folder")
         child = child_of(source, isolated_home.project(), str(uuid.uuid4()))
         line = f'cd "{cwd}" && {claude_cli.program} -r old --model opus -p && echo done'
-        launch = claude_commands.native_fork(line, store.roots, source, child, "it's $HOME")
+        launch = claude(line, store.roots).native_fork(source, child, "it's $HOME")
         done = run(launch, claude_cli.env())
         assert done.stdout.endswith("done\n")
         assert session_at(store, claude_cli.session_file(str(child.id))).cwd == str(cwd)
@@ -163,7 +171,7 @@ class TestClaude:
         done = claude_cli.run("one", cwd, env={"CLAUDE_CONFIG_DIR": str(root)})
         (path,) = root.glob("projects/*/*.jsonl")
         session = session_at(ClaudeStore([root]), path)
-        launch = claude_commands.resume(headless, [isolated_home.claude, root], session, cwd, "go")
+        launch = claude(headless, [isolated_home.claude, root]).resume(session, cwd, "go")
         assert run(launch, claude_cli.env()).stdout == "ECHO: go\n"
         assert session_at(ClaudeStore([root]), path).turn_count == 2
         assert [done.session_id] == [file.stem for file in root.glob("projects/*/*.jsonl")]
@@ -182,7 +190,7 @@ class TestClaude:
         base = [str(claude_cli.program), "--dangerously-skip-permissions", "--continue"]
         cwd = isolated_home.project("a folder")
         child = child_of(source, cwd, str(uuid.uuid4()))
-        launch = claude_commands.native_fork(base, store.roots, source, child, prompt)
+        launch = claude(base, store.roots).native_fork(source, child, prompt)
         assert launch.argv[:2] == tuple(base[:2])
         with ClaudeTerminal.open(claude_cli, cwd, launch.argv[2:]) as terminal:
             assert terminal.session_id() == child.id
@@ -190,7 +198,7 @@ class TestClaude:
             terminal.wait_idle()
             terminal.exit()
         fork = session_at(store, claude_cli.session_file(str(child.id)))
-        resume = claude_commands.resume(base, store.roots, fork, cwd)
+        resume = claude(base, store.roots).resume(fork, cwd)
         with ClaudeTerminal.open(claude_cli, cwd, resume.argv[2:]) as terminal:
             terminal.prompt("last one")
         assert texts(fake_anthropic.last_prompted("last one")) == ["first one", prompt, "last one"]
@@ -213,7 +221,7 @@ class TestClaude:
             kind=RequestKind.TITLE,  # the server takes a request without tools for that
         )
         base = [str(claude_cli.program), "--dangerously-skip-permissions", "--model", "opus"]
-        done = run(claude_commands.seed(base, store.roots, child), claude_cli.env(), BIG)
+        done = run(claude(base, store.roots).seed(child), claude_cli.env(), BIG)
         answer = seed_answer(done.stdout.split("\n"))
         assert (answer.session_id, answer.text, answer.error) == (child.id, "Ready.", None)
         assert not ran.exists()
@@ -227,7 +235,7 @@ class TestClaude:
         said = [message.text for message in store.messages(session, view=View.CONTEXT)]
         assert said[0] == BIG
         self.forget(isolated_home, cwd)
-        resume = claude_commands.resume([str(claude_cli.program)], store.roots, session, cwd)
+        resume = claude([str(claude_cli.program)], store.roots).resume(session, cwd)
         with ClaudeTerminal.open(claude_cli, cwd, resume.argv[1:]) as terminal:
             terminal.tmux.wait_for("dy.")
             terminal.prompt("go on")
@@ -263,7 +271,7 @@ class TestClaude:
         fake_anthropic.respond = lambda _: Fail(400, "no such thing")
         child = child_of(source, Path(source.cwd or ""), str(uuid.uuid4()))
         base = [str(claude_cli.program)]
-        done = run(claude_commands.seed(base, store.roots, child), claude_cli.env(), "seed")
+        done = run(claude(base, store.roots).seed(child), claude_cli.env(), "seed")
         answer = seed_answer(done.stdout.split("\n"))
         assert answer.text == ""
         assert "no such thing" in (answer.error or "")
@@ -298,7 +306,7 @@ class TestCodex:
         prompt: str,
     ) -> None:
         cwd = isolated_home.project("a folder (1)")
-        start = codex_commands.start(base, store.roots, child_of(source, cwd), prompt)
+        start = codex(base, store.roots).start(child_of(source, cwd), prompt)
         with CodexTerminal.open(codex_cli, cwd, start.argv[1:]) as terminal:
             fake_openai.wait_for_prompt(prompt)
             terminal.wait_idle()
@@ -306,7 +314,7 @@ class TestCodex:
             terminal.exit()
         session = session_at(store, codex_cli.live_rollout(thread))
         assert (session.cwd, session.turn_count) == (str(cwd), 1)
-        resume = codex_commands.resume(base, store.roots, session, cwd, f"{prompt} 2")
+        resume = codex(base, store.roots).resume(session, cwd, f"{prompt} 2")
         with CodexTerminal.open(codex_cli, cwd, resume.argv[1:], thread) as terminal:
             request = fake_openai.wait_for_prompt(f"{prompt} 2")
             wait_until(lambda: terminal.ended_turns() == 2)
@@ -331,13 +339,13 @@ class TestCodex:
         config.write_text(config.read_text().replace('approval_policy = "never"\n', ""))
         before = source.path.read_bytes()
         child = child_of(source, cwd)
-        thread = codex_commands.fork_natively(base, store.roots, source, child)
+        thread = codex(base, store.roots).fork_natively(source, child)
         assert thread not in ("", source.id)
         assert len(fake_openai.requests()) == 1
         fork = session_at(store, codex_cli.live_rollout(thread))
         assert fork.parent == source.ref
         named = replace(child, id=thread)
-        launch = codex_commands.native_fork(base, store.roots, source, named, "go on")
+        launch = codex(base, store.roots).native_fork(source, named, "go on")
         with CodexTerminal.open(codex_cli, cwd, launch.argv[1:], thread) as terminal:
             request = fake_openai.wait_for_prompt("go on")
             terminal.wait_idle()
@@ -365,7 +373,7 @@ class TestCodex:
         )
         base = [str(codex_cli.program), "--yolo", "-m", "another-model"]
         child = child_of(source, cwd)
-        done = run(codex_commands.seed(base, store.roots, child), codex_cli.env(), BIG)
+        done = run(codex(base, store.roots).seed(child), codex_cli.env(), BIG)
         answer = codex_output.seed_answer(done.stdout.split("\n"))
         assert (answer.text, answer.error) == ("Ready.", None)
         assert not ran.exists()
@@ -382,7 +390,7 @@ class TestCodex:
         loose = 'approval_policy = "never"\nsandbox_mode = "danger-full-access"\n'
         codex_cli.trust(cwd)  # writes the configuration anew
         config.write_text(config.read_text().replace(loose, ""))
-        resume = codex_commands.resume([base[0]], store.roots, session, cwd)
+        resume = codex([base[0]], store.roots).resume(session, cwd)
         with CodexTerminal.open(codex_cli, cwd, resume.argv[1:], session.id) as terminal:
             terminal.tmux.wait_for("dy.")
             terminal.prompt("go on")
@@ -397,7 +405,7 @@ class TestCodex:
     ) -> None:
         fake_openai.enqueue(Fail(400, "no such thing"), say("never asked"))
         child = child_of(source, Path(source.cwd or ""))
-        launch = codex_commands.seed([str(codex_cli.program)], store.roots, child)
+        launch = codex([str(codex_cli.program)], store.roots).seed(child)
         done = run(launch, codex_cli.env(), "seed")
         answer = codex_output.seed_answer(done.stdout.split("\n"))
         assert (answer.text, answer.error) == ("", "no such thing")

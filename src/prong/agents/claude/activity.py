@@ -97,13 +97,8 @@ _last_prompt = msgspec.json.Decoder(_LastPrompt).decode
 _MARKS = (b'"type":"user"', b'"type":"assistant"')
 
 
-def last_words(path: Path) -> LastWords:
-    words = _words(jsonl.last_lines(path))
-    # Long lines, such as lists of tools, may follow the answer.
-    return words if words.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
-
-
-def _words(lines: Iterable[bytes]) -> LastWords:
+def last_words(lines: Iterable[bytes]) -> LastWords:
+    """Return the last prompt and answer; the last line comes first."""
     answer, recorded = "", None
     for raw in lines:
         if recorded is None and b'"type":"last-prompt"' in raw:

@@ -8,7 +8,7 @@ from itertools import islice, takewhile
 
 from msgspec import Struct
 
-from prong.agents.claude.prompts import Prompt, is_program
+from prong.agents.claude.prompts import is_program
 from prong.agents.claude.transcript import ClaudeTranscript, TranscriptNode
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import ClaudeTurns, is_opener, spans
@@ -25,43 +25,35 @@ class ClaudeFacts(Struct, array_like=True, gc=False):
     titled: bool
     summaries: dict[str, str]
     """leafUuid -> title; the leaf may be in another session."""
-    keys: bytes
-    """The concatenated keys of the openers; see `keys_in`. Copied openers have equal keys."""
-    times: bytes
-    """The times of the openers in milliseconds, eight bytes each."""
+    keys: list[int]
+    """The keys of the openers. Copied openers have equal keys."""
+    times: list[int]
+    """The times of the openers in milliseconds."""
     uniform: int
     """How many of the first openers share one promptId, as all that `--fork-session` copied do."""
-    ends: bytes
+    ends: list[int]
     """Keys of lines where the session has ended at some time; titles in other files name one."""
     forked_from: str | None
     forked: int
 
     def time_of(self, position: int) -> int:
         """Return the time of an opener; 0 if there is none at this position."""
-        return int.from_bytes(self.times[position * 8 : position * 8 + 8])
+        return self.times[position] if position < len(self.times) else 0
 
     def turns_until(self, moment: int) -> int:
         """Count the openers, from the first on, that were written by then."""
-        count = len(self.times) // 8
-        return next((at for at in range(count) if self.time_of(at) > moment), count)
+        later = (at for at, time in enumerate(self.times) if time > moment)
+        return next(later, len(self.times))
 
 
-_KEY = 8
-
-
-def keys_in(keys: bytes) -> list[bytes]:
-    """Split concatenated keys."""
-    return [keys[at : at + _KEY] for at in range(0, len(keys), _KEY)]
-
-
-def key_of(uuid: str) -> bytes:
+def key_of(uuid: str) -> int:
     """Return half of a uuid, which is enough to tell lines apart."""
     try:
         key = bytes.fromhex(uuid[:18].replace("-", ""))
     except ValueError:
         key = b""
     # Not a uuid: hash it.
-    return key if len(key) == _KEY else hashlib.sha256(uuid.encode()).digest()[:_KEY]
+    return int.from_bytes(key if len(key) == 8 else hashlib.sha256(uuid.encode()).digest()[:8])
 
 
 def summarise(
@@ -83,11 +75,14 @@ def summarise(
     copied = set(transcript.forked_uuids)
     entrypoints, cwds = transcript.entrypoints, transcript.cwds
     seed = SeedHeader.parse(prompts[0].text) if prompts else None
+    # A prompt says more than a command.
+    typed = (p.text for p in prompts if p.kind in (TurnKind.HUMAN, TurnKind.SDK))
+    first = next(typed, prompts[0].text if prompts else "")
     alike = takewhile(lambda prompt: prompt.id is not None and prompt.id == prompts[0].id, prompts)
     session = Session(
         ref=SessionRef("claude", id_ or os.path.basename(file).removesuffix(".jsonl")),
         file=file,
-        title=safe(title or "") or (seed.title if seed else _first_prompt(prompts)),
+        title=safe(title or "") or (seed.title if seed else first_line(first)),
         cwd=cwds[-1] if cwds else None,
         cwds=tuple(cwds),
         branch=transcript.branch,
@@ -106,10 +101,10 @@ def summarise(
         conversation=_is_conversation(transcript),
         titled=bool(title),
         summaries={leaf: safe(summary) for leaf, summary in transcript.summaries.items()},
-        keys=b"".join(key_of(node.uuid) for node in openers),
-        times=b"".join(_milliseconds(node.time).to_bytes(8) for node in openers),
+        keys=[key_of(node.uuid) for node in openers],
+        times=[_milliseconds(node.time) for node in openers],
         uniform=len(list(alike)),
-        ends=b"".join(key_of(end) for nodes in parts for end in _ends(nodes)),
+        ends=[key_of(end) for nodes in parts for end in _ends(nodes)],
         forked_from=transcript.forked_from,
         forked=sum(opener.uuid in copied for opener in openers),
     )
@@ -124,12 +119,6 @@ def _ends(nodes: Sequence[TranscriptNode]) -> list[str]:
     """Return the lines where the session may have ended: the last message and the last line."""
     messages = (node.uuid for node in reversed(nodes) if node.type in ("user", "assistant"))
     return list(dict.fromkeys([*islice(messages, 1), *(node.uuid for node in nodes[-1:])]))
-
-
-def _first_prompt(prompts: Sequence[Prompt]) -> str:
-    """Return a title for the session: its first prompt rather than a command."""
-    typed = [prompt for prompt in prompts if prompt.kind in (TurnKind.HUMAN, TurnKind.SDK)]
-    return first_line((typed or prompts)[0].text) if prompts else ""
 
 
 def _is_conversation(transcript: ClaudeTranscript) -> bool:

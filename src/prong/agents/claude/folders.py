@@ -10,11 +10,6 @@ SUBAGENT = "agent-"
 """Prefix of the files of sub-agents."""
 
 
-def default_root() -> Path:
-    configured = os.environ.get("CLAUDE_CONFIG_DIR")
-    return Path(configured) if configured else Path.home() / ".claude"
-
-
 def project_folder(cwd: str | Path) -> str:
     """Return the name under `projects/` for a working directory; `a.b` and `a-b` share one."""
     # JavaScript counts UTF-16 units, of which an emoji has two; surrogatepass accepts the

@@ -106,7 +106,6 @@ def _turn(openers: list[Line], message: Line | None) -> LastTurn:
 
 
 def _typed(line: Line) -> str:
-    """Return a prompt as typed, without the program's tags."""
     text = _prompt_words(line, text_of(line.get("entrypoint")))
     name, arguments = _COMMAND_NAME.search(text), _COMMAND_ARGS.search(text)
     if name is not None:

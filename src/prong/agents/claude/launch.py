@@ -7,11 +7,11 @@ from pathlib import Path
 
 from prong.agents import argv
 from prong.agents.argv import Command, Grammar, flags
-from prong.agents.claude.folders import default_root, project_folder
+from prong.agents.claude.folders import project_folder
 from prong.agents.common import is_uuid
 from prong.agents.literal import prepared, visible, without_invisible
 from prong.agents.shell import Word
-from prong.model.forks import Child, Launch
+from prong.model.forks import Child
 from prong.model.sessions import Session
 from prong.model.workers import Route
 
@@ -46,6 +46,9 @@ SEED_FLAGS = (
     *("--print", "--session-id", "--name", "--output-format", "--verbose", "--tools"),
     *("--strict-mcp-config", "--permission-mode", "--system-prompt-snapshot", "--settings"),
 )
+SEED_ENVIRONMENT = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
+"""Or `@name` in the transcript would attach the current version of any such file."""
+_PRINTED = ("--output-format", "stream-json", "--verbose")
 _KEPT_BY_SEED = flags(
     """
     --add-dir --append-system-prompt --append-system-prompt-file --autocompact --betas --effort
@@ -109,55 +112,32 @@ SESSION_FLAGS = flags(
 _NAME_FLAGS = flags("-n --name")
 
 
-def start(
-    command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
-) -> Launch:
-    words = rebuilt(command, identity(child.id, child.title), prompt)
-    root = child.root or roots[0]
-    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+def start(command: Command, child: Child, prompt: str | None = None) -> tuple[str, ...]:
+    return rebuilt(command, identity(child.id, child.title), prompt)
 
 
 def resume(
-    command: Command, roots: Sequence[Path], session: Session, cwd: Path, prompt: str | None = None
-) -> Launch:
+    command: Command, root: Path, session: Session, cwd: Path, prompt: str | None = None
+) -> tuple[str, ...]:
     """Resume a session, which may not be written yet."""
-    root = root_of(session.path, roots)
-    words = rebuilt(command, ["--resume", _handle(session, root, cwd)], prompt)
-    return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
+    return rebuilt(command, ["--resume", _handle(session, root, cwd)], prompt)
 
 
 def native_fork(
-    command: Command,
-    roots: Sequence[Path],
-    session: Session,
-    child: Child,
-    prompt: str | None = None,
-) -> Launch:
+    command: Command, root: Path, session: Session, child: Child, prompt: str | None = None
+) -> tuple[str, ...]:
     """Fork the whole session by Claude Code itself, which writes the file on the first prompt."""
-    root = root_of(session.path, roots)
-    own = [
-        "--resume",
-        _handle(session, root, child.cwd),
-        "--fork-session",
-        *identity(child.id, child.title),
-    ]
-    words = rebuilt(command, own, prompt)
-    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
+    own = ["--resume", _handle(session, root, child.cwd), "--fork-session"]
+    return rebuilt(command, [*own, *identity(child.id, child.title)], prompt)
 
 
-def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
+def seed(command: Command, _root: Path, child: Child) -> tuple[str, ...]:
     """Send a first prompt on standard input, without tools.
 
     Measured: a prompt of any length arrives, stripped of surrounding space. The session is one of
     `claude -p`, so Claude Code's picker does not list it, but its id opens it.
     """
-    own = [
-        "--print",
-        *identity(child.id, child.title),
-        "--output-format",
-        "stream-json",
-        "--verbose",
-    ]
+    own = ["--print", *identity(child.id, child.title), *_PRINTED]
     own += ["--tools", "", "--strict-mcp-config", "--permission-mode", "dontAsk"]
     # Otherwise later runs would keep this run's system prompt, which has no tools.
     own += ["--system-prompt-snapshot", "off"]
@@ -170,10 +150,7 @@ def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
         quiet = [] if has_settings else ["--settings", '{"disableAllHooks":true}']
         return argv.with_prompt(kept, [*own, *quiet], None)
 
-    words = argv.rebuilt(command, PROGRAM, change)
-    # `@name` in the transcript would attach the current version of any such file.
-    env = {**environment(child.root or roots[0]), "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
-    return argv.launch(words, child.cwd, env, argv.fork_title(child.parent))
+    return argv.rebuilt(command, PROGRAM, change)
 
 
 def identity(id_: str | None, title: str | None) -> list[str]:
@@ -214,19 +191,10 @@ def _operand(prompt: str | None) -> str | None:
     return prompt if len(prompt.split()) > 1 else f"{prompt} "
 
 
-def root_of(path: Path, roots: Sequence[Path]) -> Path:
-    """Return the root that contains a session file; the first one for files elsewhere."""
-    for root in roots:
-        if path.is_relative_to(root):
-            return root
+def root_around(path: Path) -> Path | None:
+    """Return the folder that looks like the root of a session file."""
     projects = path.absolute().parents[1:2]
-    if projects and projects[0].name == "projects":
-        return projects[0].parent
-    return roots[0]
-
-
-def environment(root: Path) -> dict[str, str]:
-    return argv.root_variable("CLAUDE_CONFIG_DIR", root, default_root())
+    return projects[0].parent if projects and projects[0].name == "projects" else None
 
 
 def _handle(session: Session, root: Path, cwd: Path) -> str:

@@ -9,7 +9,7 @@ with that of the new prompt), or else the one that started its own turns later.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from prong.agents.claude.facts import ClaudeFacts, keys_in
+from prong.agents.claude.facts import ClaudeFacts
 from prong.agents.claude.jobs import JobFork
 
 
@@ -49,11 +49,11 @@ def parents(
 
 
 def _related(sessions: Mapping[str, ClaudeFacts]) -> list[str]:
-    """Return the few sessions that share a turn with another, to unpack only those."""
-    first: dict[bytes, str] = {}
+    """Return the few sessions that share a turn with another."""
+    first: dict[int, str] = {}
     related: dict[str, None] = {}
     for id_, facts in sessions.items():
-        for key in keys_in(facts.keys):
+        for key in facts.keys:
             other = first.setdefault(key, id_)
             if other != id_:
                 related[other] = related[id_] = None
@@ -65,15 +65,15 @@ class _Family:
 
     def __init__(self, members: Mapping[str, ClaudeFacts]) -> None:
         self.members = members
-        self.places: dict[bytes, list[tuple[str, int]]] = {}
+        self.places: dict[int, list[tuple[str, int]]] = {}
         for id_, facts in members.items():
-            for position, key in enumerate(keys_in(facts.keys)):
+            for position, key in enumerate(facts.keys):
                 self.places.setdefault(key, []).append((id_, position))
 
     def parent_of(self, id_: str, found: Mapping[str, Parent]) -> Parent | None:
         """Return the session it shares most turns with, among those it can be a copy of."""
         visited = {id_}
-        keys = keys_in(self.members[id_].keys)
+        keys = self.members[id_].keys
         for shared in range(len(keys), 0, -1):
             candidates: list[tuple[bool, int, str]] = []
             for other, position in self.places[keys[shared - 1]]:

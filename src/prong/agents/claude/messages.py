@@ -121,7 +121,6 @@ class ClaudeRenderer:
 
 
 def _result_text(content: Any) -> str:
-    """Return the text of a tool result: a string, a list of blocks, or an object."""
     if content is None:
         return ""
     if not isinstance(content, list):

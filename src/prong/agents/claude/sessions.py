@@ -1,36 +1,38 @@
 """Read a session from its files, and complete the facts of files by what others record."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from prong.agents import jsonl
-from prong.agents.claude import jobs, lineage, transcript, turns
-from prong.agents.claude.facts import ClaudeFacts, key_of, keys_in, summarise
+from prong.agents.claude import jobs, lineage, transcript
+from prong.agents.claude.facts import ClaudeFacts, key_of, summarise
 from prong.agents.claude.folders import SUBAGENT
 from prong.agents.claude.jobs import ClaudeJob
 from prong.agents.claude.lineage import Parent
-from prong.agents.claude.messages import ClaudeRenderer
-from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript, TranscriptNode
+from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.agents.claude.tree import Tree
 from prong.agents.common import is_uuid
-from prong.agents.scan import Reading, no_conversation
+from prong.agents.scan import FileReader, no_conversation
 from prong.errors import Corrupt
 from prong.files.regular import read_regular
 from prong.model.record import replace
-from prong.model.sessions import Message, Session, SessionRef, Skipped, SubAgent, View
+from prong.model.sessions import Session, SessionRef, Skipped, SubAgent
 
 
-def reading() -> Reading[ClaudeTranscript, ClaudeFacts]:
-    return Reading(
-        state=ClaudeTranscript,
-        facts=ClaudeFacts,
-        read=lambda file, previous: transcript.read(file, previous=previous),
-        summarise=lambda read, path, stat: summarise(Tree(read), path, stat),
-    )
+class ClaudeReader(FileReader[ClaudeTranscript, ClaudeFacts]):
+    state = ClaudeTranscript
+    facts = ClaudeFacts
+
+    def read(self, file: BinaryIO, previous: ClaudeTranscript | None = None) -> ClaudeTranscript:
+        return transcript.read(file, previous=previous)
+
+    def summarise(self, state: ClaudeTranscript, path: str, stat: os.stat_result) -> ClaudeFacts:
+        return summarise(Tree(state), path, stat)
 
 
 def assemble(
@@ -46,7 +48,7 @@ def assemble(
 
 
 def session_at(path: Path) -> Session | None:
-    with jsonl.opened(path) as file:
+    with jsonl.open_named(path) as file:
         content = read(file, path)
         stat = os.fstat(file.fileno())
     if not content.nodes:
@@ -75,41 +77,7 @@ def read(file: BinaryIO, path: Path) -> ClaudeTranscript:
     return content
 
 
-def messages(session: Session, view: View, turn: str | None) -> Iterator[Message]:
-    with jsonl.opened(session.path) as file:
-        content = read(file, session.path)
-        renderer = ClaudeRenderer(file, content, view, text_only=True)
-        for number, nodes, absorbed in _parts(Tree(content), view, turn):
-            yield from renderer.render(nodes, number)
-            for text in absorbed:
-                yield Message("user", text, number)
-
-
-def raw(session: Session, turn: str | None) -> Iterator[bytes]:
-    with jsonl.opened(session.path) as file:
-        tree = Tree(read(file, session.path))
-        for _, nodes, _ in _parts(tree, View.HISTORY, turn):
-            for node in nodes:
-                file.seek(node.offset)
-                yield file.read(node.length).rstrip(b"\n")
-
-
-_Part = tuple[int | None, list[TranscriptNode], list[str]]
-"""The number of a turn, its lines, and the prompts that have none."""
-
-
-def _parts(tree: Tree, view: View, turn: str | None) -> list[_Part]:
-    """Split the lines to show into turns."""
-    if turn is None and view is View.CONTEXT:
-        return [(None, tree.context(), [])]
-    cut = turns.cut(tree)
-    span = cut.span(turn) if turn is not None else None
-    lead: list[_Part] = [(None, cut.lead, [])] if turn is None else []
-    spans = cut.active if turn is None else [span] if span else []
-    return lead + [(span.number, span.nodes, span.absorbed) for span in spans]
-
-
-Titles = dict[str, dict[bytes, str]]
+Titles = dict[str, dict[int, str]]
 """Project folder -> key of the line at which a session ended -> title."""
 
 
@@ -131,8 +99,8 @@ def _finished(facts: ClaudeFacts, parents: Mapping[str, Parent], titles: Titles)
     if titles and not facts.titled:
         folder_titles = titles.get(os.path.dirname(session.file), {})
         # The title of the latest end: earlier ends may have older titles.
-        ends = reversed(keys_in(facts.ends)) if folder_titles else ()
-        title = next((folder_titles[end] for end in ends if end in folder_titles), None)
+        ends = (end for end in reversed(facts.ends) if end in folder_titles)
+        title = folder_titles.get(next(ends, -1))
         session = replace(session, title=title) if title else session
     return session
 
@@ -164,18 +132,12 @@ def subagents(session_file: Path, transcript: ClaudeTranscript) -> tuple[SubAgen
         kind = kinds.get(call_id or "")
         if call_id is None:
             # No result names it, perhaps because it is still running.
-            meta = _read_meta(path.with_suffix(".meta.json"))
-            call_id, kind = meta.tool_use_id, meta.agent_type
+            with suppress(OSError):
+                meta = jsonl.decoded(_meta, read_regular(path.with_suffix(".meta.json"))) or _Meta()
+                call_id, kind = meta.tool_use_id, meta.agent_type
         agents[id_] = SubAgent(id_, path, kind, call_id)
     for id_, call_id in calls.items():
         sibling = session_file.with_name(f"{SUBAGENT}{id_}.jsonl")
         if id_ not in agents and sibling.is_file():
             agents[id_] = SubAgent(id_, sibling, kinds.get(call_id), call_id)
     return tuple(agents.values())
-
-
-def _read_meta(path: Path) -> _Meta:
-    try:
-        return jsonl.decoded(_meta, read_regular(path)) or _Meta()
-    except OSError:
-        return _Meta()

@@ -1,9 +1,7 @@
 """Claude Code's agent store: list, read, fork and start sessions."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from datetime import datetime
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -11,45 +9,38 @@ from uuid import UUID, uuid4
 import msgspec
 
 from prong.agents import jsonl, versions
-from prong.agents.base import ForkSource, ScanCache, TurnOver
-from prong.agents.claude.folders import SUBAGENT, default_root, project_folder
-from prong.agents.scan import FileScan, Reading, SessionFiles, recall
+from prong.agents.base import ForkSource, ScanCache
+from prong.agents.claude.folders import SUBAGENT, project_folder
+from prong.agents.scan import FileReader, FileScan, SessionFiles
 from prong.agents.worker import WorkerStore
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Cut, Method
 from prong.model.sessions import (
     Activity,
-    Conversation,
     Message,
-    Program,
     Retention,
     Scan,
     Session,
-    SessionRef,
     Skipped,
-    View,
 )
 
 # Readers, forks and launches are imported on use: listing cached sessions needs none of them.
 if TYPE_CHECKING:
     from prong.agents.claude.facts import ClaudeFacts
     from prong.agents.claude.fork.source import ClaudeSource
-    from prong.agents.claude.settings.hooks import ClaudeHooks
-    from prong.agents.claude.settings.mcp_servers import ClaudeMcp
     from prong.agents.claude.transcript import ClaudeTranscript
     from prong.agents.claude.words import ClaudeListener
-    from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
     from prong.model.turn_text import FileTexts, TextSink
 
 
-def _reading() -> "Reading[ClaudeTranscript, ClaudeFacts]":
-    from prong.agents.claude import sessions
+def _reader() -> "FileReader[ClaudeTranscript, ClaudeFacts]":
+    from prong.agents.claude.sessions import ClaudeReader
 
-    return sessions.reading()
+    return ClaudeReader()
 
 
-_KIND = SessionFiles(agent="claude", version=11, reading=_reading)
+_KIND = SessionFiles(agent="claude", version=12, reader=_reader)
 
 _DEFAULT_RETENTION_DAYS = 30
 
@@ -57,33 +48,30 @@ _DEFAULT_RETENTION_DAYS = 30
 class ClaudeStore(WorkerStore):
     """The sessions in `<root>/projects/*/*.jsonl`."""
 
-    name = "claude"
+    name = command = "claude"
     package = "prong.agents.claude"
+    product = "Claude Code"
+    install = "npm install -g @anthropic-ai/claude-code"
+    tested = versions.CLAUDE
+    root_variable = "CLAUDE_CONFIG_DIR"
+    home = ".claude"
+    longest_seed = 3_000_000
 
-    def __init__(self, roots: Sequence[Path] | None = None) -> None:
-        self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
+    def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
+        from prong.agents.claude import jobs
 
-    # -- listing -----------------------------------------------------------------------------
-
-    def scan(self, cache: ScanCache) -> Scan:
-        return self._scan(FileScan(_KIND, cache, self.roots))
-
-    def scan_texts(self, cache: ScanCache, sink: "TextSink") -> Scan:
         def listening() -> "ClaudeListener":
             from prong.agents.claude.words import ClaudeListener
 
+            assert sink is not None
             return ClaudeListener(sink)
-
-        return self._scan(FileScan(_KIND, cache, self.roots, listening))
-
-    def _scan(self, files: "FileScan[ClaudeTranscript, ClaudeFacts]") -> Scan:
-        from prong.agents.claude import jobs
 
         def assemble() -> tuple[list[Session], list[Skipped]]:
             from prong.agents.claude import sessions
 
             return sessions.assemble(files.facts, background)
 
+        files = FileScan(_KIND, cache, self.roots, sink, listening)
         background = jobs.listed(self.roots)
         listed = [_visit(root, files) for root in self.roots]
         return files.finish(assemble, complete=all(listed), more=background)
@@ -97,26 +85,6 @@ class ClaudeStore(WorkerStore):
         from prong.agents.claude import words
 
         return words.file_texts(path, output=output)
-
-    # -- one session -------------------------------------------------------------------------
-
-    def conversation(self, session: Session) -> Conversation:
-        with closing(self.source(session)) as source:
-            return source.conversation
-
-    def messages(
-        self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
-    ) -> Iterator[Message]:
-        from prong.agents.claude import sessions
-
-        return sessions.messages(session, view, turn)
-
-    def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        from prong.agents.claude import sessions
-
-        return sessions.raw(session, turn)
-
-    # -- forking -----------------------------------------------------------------------------
 
     def activity(self, session: Session) -> Activity:
         from prong.agents.claude import activity as live
@@ -134,7 +102,7 @@ class ClaudeStore(WorkerStore):
         file = jsonl.open_named(session.path)
         try:
             stat = os.fstat(file.fileno())
-            recalled = recall(_KIND, cache, session.file, stat) if cache else None
+            recalled = _KIND.recall(cache, session.file, stat) if cache else None
             content = recalled or sessions.read(file, session.path)
             return ClaudeSource(session, file, content, live=busy)
         except BaseException:
@@ -155,12 +123,12 @@ class ClaudeStore(WorkerStore):
     def copy(
         self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
     ) -> Session:
-        from prong.agents.claude import launch, sessions
+        from prong.agents.claude import sessions
         from prong.agents.claude.fork import copy as copying
         from prong.agents.claude.fork.source import ClaudeSource
 
         assert isinstance(source, ClaudeSource)
-        root = child.root or launch.root_of(source.session.path, self.roots)
+        root = child.root or self.root_of(source.session)
         path, tree = copying.write(source, cut, child, root, publication)
         return sessions.session_of(tree, path, path.stat())
 
@@ -172,32 +140,6 @@ class ClaudeStore(WorkerStore):
         root = child.root or self.roots[0]
         return conversion.convert(messages, child, root, publication, self.session_at)
 
-    # -- launches ----------------------------------------------------------------------------
-
-    command = name
-    longest_seed = 3_000_000
-
-    @property
-    def program(self) -> Program:
-        from prong.agents.argv import executable
-        from prong.agents.claude import launch
-
-        return Program(
-            name=executable(self.command, launch.PROGRAM),
-            flags=launch.FLAGS,
-            install="npm install -g @anthropic-ai/claude-code",
-            root_variable="CLAUDE_CONFIG_DIR",
-            product="Claude Code",
-            tested=versions.CLAUDE,
-        )
-
-    def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
-        from prong.agents.claude.output import seed_answer
-
-        return seed_answer(output)
-
-    # -- optional capabilities -----------------------------------------------------------------
-
     def retention(self, root: Path) -> Retention | None:
         settings = root / "settings.json"
         try:
@@ -208,31 +150,8 @@ class ClaudeStore(WorkerStore):
             return Retention(_DEFAULT_RETENTION_DAYS, "the default of Claude Code")
         return Retention(days, f"cleanupPeriodDays in {settings}")
 
-    @property
-    def hooks(self) -> "ClaudeHooks":
-        from prong.agents.claude.settings.hooks import ClaudeHooks
-
-        return ClaudeHooks(self.roots[0])
-
-    @property
-    def mcp_servers(self) -> "ClaudeMcp":
-        from prong.agents.claude.settings.mcp_servers import ClaudeMcp
-
-        return ClaudeMcp(self.roots[0], self.program.name)
-
-    def write_samples(
-        self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
-    ) -> SessionRef:
-        from prong.agents.samples import Samples, write_sample
-
-        samples = Samples(self.package, cwd, now, versions.CLAUDE[-1])
-        if turn_over is not None:
-            samples.replay(self.name, turn_over)
-        folder = self.roots[0] / "projects" / project_folder(cwd)
-        sessions = dict(samples.sessions())
-        for id_, text in sessions.items():
-            write_sample(folder / f"{id_}.jsonl", text)
-        return SessionRef(self.name, next(iter(sessions)))
+    def _sample_path(self, cwd: str, id_: str, text: str) -> Path:
+        return self.roots[0] / "projects" / project_folder(cwd) / f"{id_}.jsonl"
 
 
 class _Settings(msgspec.Struct, rename="camel"):
@@ -264,7 +183,7 @@ def _visit(root: Path, files: "FileScan[ClaudeTranscript, ClaudeFacts]") -> bool
             if name.endswith(".jsonl") and not name.startswith(SUBAGENT):
                 try:
                     if entry.is_file():
-                        files.visit([(entry.path, entry.stat())])
+                        files.stats[entry.path] = entry.stat()
                 except FileNotFoundError:
                     continue
                 except OSError:

@@ -14,7 +14,7 @@ from prong.agents import words as texts
 from prong.agents.claude import transcript, turns
 from prong.agents.claude.facts import ClaudeFacts, summarise
 from prong.agents.claude.records import ContentBlock, SessionLine
-from prong.agents.claude.sessions import subagents
+from prong.agents.claude.sessions import ClaudeReader, subagents
 from prong.agents.claude.transcript import LAUNCHERS, ClaudeTranscript
 from prong.agents.claude.tree import Tree
 from prong.agents.claude.turns import ClaudeSpan, ClaudeTurns
@@ -137,22 +137,22 @@ def _said_by(agent: Path) -> str:
     return texts.bounded(texts.decoded(parts))
 
 
-class ClaudeListener(texts.TextListener):
+class ClaudeListener(ClaudeReader):
     """A reader for scans that also passes the text of each file to a sink."""
 
     def __init__(self, sink: TextSink) -> None:
-        super().__init__(sink)
+        self.sink = sink
         self._words = SessionWords(output=sink.output)
 
-    def read(self, file: BinaryIO) -> ClaudeTranscript:
+    def read(self, file: BinaryIO, previous: ClaudeTranscript | None = None) -> ClaudeTranscript:
         self._words = SessionWords(output=self.sink.output)
-        return transcript.read(file, hear=self._words.hear)
+        return transcript.read(file, previous=previous, hear=self._words.hear)
 
-    def summarise(self, read: ClaudeTranscript, path: str, stat: os.stat_result) -> ClaudeFacts:
-        tree = Tree(read)
+    def summarise(self, state: ClaudeTranscript, path: str, stat: os.stat_result) -> ClaudeFacts:
+        tree = Tree(state)
         cut = turns.cut(tree)
         facts = summarise(tree, path, stat, cut)
-        turn_texts = self._words.turns(cut, read, path) if facts.conversation else ()
+        turn_texts = self._words.turns(cut, state, path) if facts.conversation else ()
         self.sink.take(FileTexts(path, Stamp.of(stat), facts.session.id, turn_texts))
         return facts
 

@@ -1,27 +1,14 @@
 """Run Claude Code as a worker: options, new sessions, headless turns, and what its screen shows."""
 
 import os
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from prong.agents import argv
 from prong.agents.argv import Command, flags
-from prong.agents.claude.activity import last_words as last_words  # noqa: PLC0414 -- a part of this module
-from prong.agents.claude.activity import open_sessions as open_sessions  # noqa: PLC0414 -- likewise
-from prong.agents.claude.launch import (
-    GRAMMAR,
-    PROGRAM,
-    SESSION_FLAGS,
-    environment,
-    identity,
-    rebuilt,
-)
-from prong.agents.claude.launch import as_prompt as as_prompt  # noqa: PLC0414 -- likewise
-from prong.agents.claude.output import turn_output as turn_output  # noqa: PLC0414 -- likewise
+from prong.agents.claude.launch import GRAMMAR, PROGRAM, SESSION_FLAGS, identity, rebuilt
 from prong.agents.common import checked_id, foot, is_uuid
 from prong.errors import UsageError
-from prong.model.forks import Launch
 from prong.model.workers import NewSession, RunOptions
 
 _SKIP = "--dangerously-skip-permissions"
@@ -62,37 +49,18 @@ def session_in(command: Command) -> str | None:
     return session.lower() if session and is_uuid(session) else None
 
 
-def begin(
-    command: Command, roots: Sequence[Path], new: NewSession, prompt: str | None = None
-) -> Launch:
+def begin(command: Command, new: NewSession, prompt: str | None = None) -> tuple[str, ...]:
     own = identity(checked_id(new.id) if new.id else None, new.title)
-    return _launch(command, roots, new, own, prompt)
+    return rebuilt(command, own, prompt, dropped=_NOT_OF_A_WORKER)
 
 
-def one_turn(
-    command: Command, roots: Sequence[Path], session: NewSession, *, resume: bool
-) -> Launch:
+def one_turn(command: Command, session: NewSession, *, resume: bool) -> tuple[str, ...]:
     """Build `claude -p`, which reads the prompt from standard input and prints events."""
     if resume and session.id is None:
         raise UsageError("a turn of a session needs the id of the session")
     own = ["--print", "--output-format", "stream-json", "--verbose"]
-    if resume:
-        own += ["--resume", str(session.id)]
-    else:
-        own += identity(session.id, session.title)
-    return _launch(command, roots, session, own)
-
-
-def _launch(
-    command: Command,
-    roots: Sequence[Path],
-    new: NewSession,
-    own: Sequence[str],
-    prompt: str | None = None,
-) -> Launch:
-    words = rebuilt(command, own, prompt, dropped=_NOT_OF_A_WORKER)
-    title = new.title or (f"{PROGRAM}:{new.id[:8]}" if new.id else PROGRAM)
-    return argv.launch(words, new.cwd, environment(new.root or roots[0]), title)
+    own += ["--resume", str(session.id)] if resume else identity(session.id, session.title)
+    return rebuilt(command, own, dropped=_NOT_OF_A_WORKER)
 
 
 def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:

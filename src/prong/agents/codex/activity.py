@@ -1,28 +1,35 @@
 """Detect whether a thread is at work, and read its last prompt and answer.
 
 Codex holds a lock for each thread it has open. The last mark in the rollout shows if a turn runs.
+
+Measured: the terminal UI locks its thread's file as soon as it accepts input, and keeps the locks
+of all threads it had open before (`/new`). A permission request leaves no trace in Codex's files;
+only the hook `PermissionRequest` reports it, at once.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 from uuid import UUID
 
 import msgspec
 
 from prong.agents import jsonl
 from prong.agents.codex.fields import text_of, typed
+from prong.agents.codex.library import RolloutName
 from prong.agents.codex.records import RolloutLine
 from prong.agents.common import parse_time
+from prong.agents.last_turn import lines_backwards
 from prong.files.atomic import locked
 from prong.files.regular import open_regular
+from prong.model.record import Record
 from prong.model.sessions import Activity
-from prong.model.workers import LastWords
-from prong.processes.process import locks
+from prong.model.workers import LastWords, OpenSession
+from prong.processes import process
 
-_BLOCK = 1 << 16
 _MARKS = {
     "task_started": Activity.BUSY,
     "task_complete": Activity.IDLE,
@@ -33,6 +40,8 @@ _SOUGHT = tuple(name.encode() for name in (*_MARKS, *_RESULTS))
 _SPOKEN = (b'"UserMessage"', b'"user_message"', b'"assistant"')
 decode_line = msgspec.json.Decoder(RolloutLine).decode
 _DAY = timedelta(days=1)
+_LONGEST = 1 << 20
+"""Bytes read of a first line."""
 
 
 def is_open(root: Path, thread_id: str) -> bool:
@@ -42,7 +51,7 @@ def is_open(root: Path, thread_id: str) -> bool:
         inode = path.stat().st_ino
     except OSError:
         return False
-    active_locks = locks()
+    active_locks = process.locks()
     if active_locks is not None:
         # Check without locking: a Codex that starts at this instant would find the thread in use.
         return any(number == inode for number, _ in active_locks)
@@ -59,7 +68,7 @@ def last_mark(path: Path) -> tuple[Activity, datetime | None]:
     """
     since: datetime | None = None
     with suppress(OSError), jsonl.open_file(path) as file:
-        for line in _from_behind(file):
+        for line, _ in lines_backwards(file):
             # Decode only lines that may be marks; some are large.
             if not any(mark in line for mark in _SOUGHT):
                 continue
@@ -77,32 +86,8 @@ def last_mark(path: Path) -> tuple[Activity, datetime | None]:
     return Activity.IDLE, None
 
 
-def _from_behind(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file, the last one first."""
-    end = jsonl.size_of(file)
-    rest: list[bytes] = []
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        block = file.read(end - start)
-        end = start
-        first, *lines = block.split(b"\n")
-        if not lines:
-            rest.append(first)
-            continue
-        lines[-1] = b"".join([lines[-1], *reversed(rest)])
-        yield from reversed(lines)
-        rest = [first]
-    yield b"".join(reversed(rest))
-
-
-def last_words(path: Path) -> LastWords:
-    """Return the last prompt and answer, from the end of the file."""
-    words = _words(jsonl.last_lines(path))
-    return words if words.said else _words(jsonl.last_lines(path, jsonl.LARGE_TAIL))
-
-
-def _words(lines: Iterable[bytes]) -> LastWords:
+def last_words(lines: Iterable[bytes]) -> LastWords:
+    """Return the last prompt and answer; the last line comes first."""
     answer = ""
     for raw in lines:
         if not any(mark in raw for mark in _SPOKEN):
@@ -140,3 +125,91 @@ def _day_of(thread: str) -> date | None:
         milliseconds = UUID(thread).int >> 80
         return datetime.fromtimestamp(milliseconds / 1000, UTC).date()
     return None
+
+
+# -- live processes -------------------------------------------------------------------------------
+
+
+class _Held(Record, frozen=True):
+    thread: str
+    holder: int
+    since: float
+    """Time of the lock."""
+
+
+def open_sessions(roots: Sequence[Path], pids: Iterable[int]) -> Mapping[int, OpenSession]:
+    workers = frozenset(pids)
+    by_owner: dict[int, list[_Held]] = {}
+    for lock in _held(roots) if workers else ():
+        family = chain([lock.holder], process.ancestors(lock.holder))
+        owner = next((pid for pid in family if pid in workers), None)
+        if owner is not None:
+            by_owner.setdefault(owner, []).append(lock)
+    return {pid: _current(threads) for pid, threads in by_owner.items()}
+
+
+def _held(roots: Sequence[Path]) -> Iterator[_Held]:
+    """Yield all open threads: their files are locked, or open where locks are unknown."""
+    files: dict[int, os.DirEntry[str]] = {}
+    for root in roots:
+        with suppress(OSError), os.scandir(root / "thread-writer-locks") as entries:
+            files |= {entry.inode(): entry for entry in entries if not entry.name.startswith(".")}
+    if not files:
+        return
+    active_locks = process.locks()
+    for inode, holder in _opened() if active_locks is None else active_locks:
+        entry = files.get(inode)
+        if entry is not None and entry.name.endswith(".lock"):
+            with suppress(OSError):
+                yield _Held(entry.name.removesuffix(".lock"), holder, entry.stat().st_mtime)
+
+
+def _opened() -> Iterator[tuple[int, int]]:
+    """Yield the inode of every open file and the process that has it open."""
+    for pid, facts in process.running("open_files"):
+        for file in facts["open_files"] or ():
+            with suppress(OSError):
+                yield Path(file.path).stat().st_ino, pid
+
+
+def _current(threads: Sequence[_Held]) -> OpenSession:
+    """Return the thread that a process shows: the one opened or written last."""
+    rollouts = _rollouts({held.holder for held in threads})
+    if len(threads) > 1:
+        main = [held for held in threads if not _is_subagent(rollouts.get(held.thread))]
+        threads = main or threads
+
+    def last_used(held: _Held) -> tuple[float, str]:
+        path = rollouts.get(held.thread)
+        with suppress(OSError):
+            return max(held.since, path.stat().st_mtime if path else 0), held.thread
+        return held.since, held.thread
+
+    current = max(threads, key=last_used)
+    path = rollouts.get(current.thread)
+    # Without a file, no prompt was sent since it was opened.
+    activity, since = last_mark(path) if path else (Activity.IDLE, None)
+    return OpenSession(current.thread, activity, since, source="lock")
+
+
+def _rollouts(pids: Iterable[int]) -> dict[str, Path]:
+    """Map threads to the files that processes write to; a rewind starts another file."""
+    newest: dict[str, tuple[float, Path]] = {}
+    opened = (process.facts(pid, "open_files").get("open_files") or () for pid in pids)
+    for path in (Path(file.path) for files in opened for file in files):
+        with suppress(OSError):
+            name = RolloutName.parse(path.name) if path.name.startswith("rollout-") else None
+            if name is not None:
+                entry = (path.stat().st_mtime, path)
+                newest[name.thread] = max(entry, newest.get(name.thread, entry))
+    return {thread: path for thread, (_, path) in newest.items()}
+
+
+def _is_subagent(path: Path | None) -> bool:
+    if path is None:
+        return False
+    with suppress(OSError), open_regular(path) as file:
+        header = jsonl.decoded(decode_line, file.readline(_LONGEST))
+        payload = header.payload if header else None
+        return payload is not None and payload.thread_source == "subagent"
+    return False

@@ -6,17 +6,19 @@ with the `with` block.
 
 import json
 import os
-import select
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import IO, Any, Self, cast
 
 from prong.agents.argv import clean_environment
+from prong.agents.common import as_dict
 from prong.errors import External
 
 TIMEOUT = 30.0
@@ -36,7 +38,8 @@ class AppServer:
         self.argv = list(argv)
         self._root = root
         self._last_id = 0
-        self._unread = b""
+        self._messages: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        """What the server says; None at the end of its output."""
 
     def __enter__(self) -> Self:
         # stderr goes to a file: nobody reads a pipe meanwhile, and a full one would block.
@@ -48,11 +51,11 @@ class AppServer:
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
                 env=clean_environment({"CODEX_HOME": str(self._root.absolute())}),
-                bufsize=0,
             )
         except OSError as error:
             self._complaints.close()
             raise self._failure(f"cannot be started: {error.strerror or error}") from error
+        Thread(target=self._listen, args=(self._process.stdout,), daemon=True).start()
         try:
             client = {"name": "prong", "version": "0"}
             self.call("initialize", clientInfo=client)
@@ -76,72 +79,50 @@ class AppServer:
         self._write({"id": self._last_id, "method": method, "params": params})
         deadline = time.monotonic() + timeout
         while True:
-            message = self._read(method, deadline)
+            try:
+                message = self._messages.get(timeout=max(0.0, deadline - time.monotonic()))
+            except Empty:
+                raise self._failure(f"did not answer {method}") from None
+            if message is None:
+                raise self._failure(f"ended at {method}")
             if message.get("id") != self._last_id or "method" in message:
                 continue
             if "error" in message:
-                data: Any = message["error"]
-                reason = cast(dict[str, Any], data).get("message") if isinstance(data, dict) else ""
-                raise Refused(f"codex: {reason or data}", argv=self.argv, method=method)
-            result: Any = message.get("result")
-            return cast(dict[str, Any], result) if isinstance(result, dict) else {}
+                data = message["error"]
+                reason = as_dict(data).get("message") or data
+                raise Refused(f"codex: {reason}", argv=self.argv, method=method)
+            return as_dict(message.get("result"))
 
     def _write(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
         except BrokenPipeError:
             raise self._failure("ended before it was asked") from None
 
-    def _read(self, method: str, deadline: float) -> dict[str, Any]:
-        while True:
-            line, newline, rest = self._unread.partition(b"\n")
-            if not newline:
-                block = self._block(deadline)
-                if block is None:
-                    raise self._failure(f"did not answer {method}")
-                if not block:
-                    raise self._failure(f"ended at {method}")
-                self._unread += block
-                continue
-            self._unread = rest
-            try:
-                message: Any = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(message, dict):
-                return cast(dict[str, Any], message)
-
-    def _block(self, deadline: float) -> bytes | None:
-        """Read the next bytes: b"" at the end of the output, None on timeout."""
-        assert self._process.stdout is not None
-        seconds = max(0.0, deadline - time.monotonic())
-        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
-        return self._process.stdout.read(1 << 16) if ready else None
+    def _listen(self, output: IO[bytes]) -> None:
+        with output:
+            for line in output:
+                with suppress(ValueError):
+                    if isinstance(message := json.loads(line), dict):
+                        self._messages.put(cast(dict[str, Any], message))
+        self._messages.put(None)
 
     def _end(self) -> None:
         """Wait for the server to exit by itself; only then are its threads unlocked."""
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
+        assert self._process.stdin is not None
         try:
-            process.stdin.close()
-            deadline = time.monotonic() + _CLOSING
-            while self._block(deadline):
-                pass
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-        except BaseException:
-            process.kill()
-            raise
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_CLOSING)
         finally:
-            process.wait()
-            process.stdout.close()
+            self._process.kill()
+            self._process.wait()
             self._complaints.close()
 
     def _failure(self, what: str) -> External:
-        """Build an error with the exit status and the end of the error output."""
         status: int | None = None
         stderr = ""
         if not self._complaints.closed:

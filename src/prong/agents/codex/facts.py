@@ -9,15 +9,17 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import Struct
 
+from prong.agents.codex import rollout
 from prong.agents.codex.history import Segment
-from prong.agents.codex.library import Library, RolloutName, rollout_id
+from prong.agents.codex.library import Library, rollout_id
 from prong.agents.codex.rollout import EntryKind, Rollout, RolloutHeader
 from prong.agents.codex.turns import CodexTurnCut, cut
 from prong.agents.common import first_line, parse_time
-from prong.agents.scan import no_conversation
+from prong.agents.scan import FileReader, no_conversation
 from prong.model.forks import SeedHeader
 from prong.model.record import Record
 from prong.model.sessions import Session, SessionRef, Skipped
@@ -48,21 +50,21 @@ class CodexFacts(Struct, array_like=True, gc=False):
     """The header of the thread's seed prompt."""
 
 
-def own_turns(rollout: Rollout) -> CodexTurnCut:
-    return cut([Segment(Path(), rollout, rollout.entries)])
+def own_turns(read: Rollout) -> CodexTurnCut:
+    return cut([Segment(Path(), read, read.entries)])
 
 
-def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
+def summarise(read: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
     """Summarize a rollout; `own` is its turns, if already cut."""
-    turn_cut = own_turns(rollout) if own is None else own
+    turn_cut = own_turns(read) if own is None else own
     spans = [span for span in turn_cut.active if span.prompt is not None]
-    header = rollout.header or RolloutHeader()
-    has_messages = any(entry.kind in (EntryKind.ITEM, EntryKind.SAID) for entry in rollout.entries)
+    header = read.header or RolloutHeader()
+    has_messages = any(entry.kind in (EntryKind.ITEM, EntryKind.SAID) for entry in read.entries)
     first_prompt = spans[0].prompt.text if spans and spans[0].prompt else ""
     seed = SeedHeader.parse(first_prompt)
     return CodexFacts(
         # A fork that was never continued has only inherited turns.
-        conversation=bool(spans) or header.base is not None or (has_messages and _answers(rollout)),
+        conversation=bool(spans) or header.base is not None or (has_messages and _answers(read)),
         header=header,
         turns=[
             TurnMark(
@@ -74,19 +76,30 @@ def summarise(rollout: Rollout, own: CodexTurnCut | None = None) -> CodexFacts:
             if span.prompt is not None
         ],
         first_prompt=seed.title if seed else first_line(first_prompt),
-        name=rollout.name and safe(rollout.name),
-        cwds=rollout.cwds,
-        branch=rollout.branch,
-        model=rollout.model,
-        started=rollout.started,
-        updated=rollout.updated,
+        name=read.name and safe(read.name),
+        cwds=read.cwds,
+        branch=read.branch,
+        model=read.model,
+        started=read.started,
+        updated=read.updated,
         seed=str(seed) if seed else None,
     )
 
 
-def _answers(rollout: Rollout) -> bool:
+def _answers(read: Rollout) -> bool:
     """Check whether the model called a tool or answered, although no prompt was found."""
-    return any(entry.name or entry.kind is EntryKind.SAID for entry in rollout.entries)
+    return any(entry.name or entry.kind is EntryKind.SAID for entry in read.entries)
+
+
+class RolloutReader(FileReader[Rollout, CodexFacts]):
+    state = Rollout
+    facts = CodexFacts
+
+    def read(self, file: BinaryIO, previous: Rollout | None = None) -> Rollout:
+        return rollout.read(file, previous=previous)
+
+    def summarise(self, state: Rollout, path: str, stat: os.stat_result) -> CodexFacts:
+        return summarise(state)
 
 
 class Assembly(Record, dict=True):
@@ -126,9 +139,7 @@ class Assembly(Record, dict=True):
 
     def numbers(self, path: str) -> dict[str, int]:
         """Map the ids of a file's active turns to their numbers in the session."""
-        name = RolloutName.parse(os.path.basename(path))
-        paths = self.library.thread(name.thread, beside=path) if name else []
-        own = self._own(paths)
+        own = self._own(self.library.siblings(path))
         chain = self._chain(self._live(own) if path in own else path)
         if not any(facts is self.facts[path] for facts in chain):
             return {}
@@ -188,7 +199,6 @@ class Assembly(Record, dict=True):
         return seed.parent.session, seed.parent.turn
 
     def _chain(self, path: str) -> list[CodexFacts]:
-        """Return the facts of the files that this one continues, oldest first, including itself."""
         chain = [self.facts[path]]
         seen = {path}
         while (base := chain[0].header.base) is not None:

@@ -11,16 +11,14 @@ import msgspec
 
 from prong.agents import argv
 from prong.agents.argv import Argument, Command, Grammar, flags
-from prong.agents.codex.library import default_root
-from prong.agents.codex.output import ExecEvent
+from prong.agents.codex.output import turn_output
 from prong.agents.codex.settings import config_file, trust
 from prong.agents.common import is_uuid
-from prong.agents.headless import events
 from prong.agents.literal import prepared, visible
 from prong.agents.shell import Word
 from prong.errors import External, Unsupported, UsageError
 from prong.files.regular import read_regular
-from prong.model.forks import UNKNOWN_ID, Child, Launch
+from prong.model.forks import UNKNOWN_ID, Child
 from prong.model.sessions import Session
 from prong.model.workers import Route
 
@@ -76,6 +74,7 @@ _TRUSTED_SANDBOX = "workspace-write"
 """Codex's default in a trusted folder."""
 _DEFAULT_PROVIDER = "openai"
 SEED_FLAGS = ("exec", "--sandbox")
+SEED_ENVIRONMENT: dict[str, str] = {}
 _SEED_SETTINGS = (
     'approval_policy="never"',
     "features.shell_tool=false",
@@ -94,44 +93,28 @@ _TIMEOUT = 60
 _COMPLAINT = 2000
 
 
-def start(
-    command: Command, roots: Sequence[Path], child: Child, prompt: str | None = None
-) -> Launch:
+def start(command: Command, child: Child, prompt: str | None = None) -> tuple[str, ...]:
     """Build the command for a new thread; Codex chooses its id."""
-    words = _rebuilt(command, child.cwd, None, prompt)
-    return for_child(words, child, child.root or roots[0])
+    return _rebuilt(command, child.cwd, None, prompt)
 
 
 def resume(
-    command: Command, roots: Sequence[Path], session: Session, cwd: Path, prompt: str | None = None
-) -> Launch:
+    command: Command, root: Path, session: Session, cwd: Path, prompt: str | None = None
+) -> tuple[str, ...]:
     """Build the command to resume a thread, which may not be written yet."""
-    root = root_of(session.path, roots)
     exec_root = root if session.headless else None
-    words = _rebuilt(command, cwd, checked(session.id), prompt, exec_root=exec_root)
-    return argv.launch(words, cwd, environment(root), f"{session.agent}:{session.id[:8]}")
+    return _rebuilt(command, cwd, checked(session.id), prompt, exec_root=exec_root)
 
 
 def native_fork(
-    command: Command,
-    roots: Sequence[Path],
-    session: Session,
-    child: Child,
-    prompt: str | None = None,
-) -> Launch:
+    command: Command, root: Path, session: Session, child: Child, prompt: str | None = None
+) -> tuple[str, ...]:
     """Build the command to resume the fork that `fork_natively` made."""
-    root = native_root(session, child, roots)
     checked(session.id)
-    id_ = checked(child.id or UNKNOWN_ID)
-    words = _rebuilt(command, child.cwd, id_, prompt, exec_root=root)
-    return for_child(words, child, root)
+    return _rebuilt(command, child.cwd, checked(child.id or UNKNOWN_ID), prompt, exec_root=root)
 
 
-def for_child(words: Sequence[str], child: Child, root: Path) -> Launch:
-    return argv.launch(words, child.cwd, environment(root), argv.fork_title(child.parent))
-
-
-def fork_natively(command: Command, roots: Sequence[Path], session: Session, child: Child) -> str:
+def fork_natively(command: Command, session: Session, child: Child, env: Mapping[str, str]) -> str:
     """Let Codex fork the whole thread, without calling the model, and return the new id.
 
     The terminal UI can fork, too, but does not report the id.
@@ -140,14 +123,12 @@ def fork_natively(command: Command, roots: Sequence[Path], session: Session, chi
 
     from prong.agents.run import completed
 
-    root = native_root(session, child, roots)
     words = exec_argv(command, child.cwd, ["fork", "--json", checked(session.id)])
     try:
-        process = completed(words, child.cwd, environment(root), _TIMEOUT)
+        process = completed(words, child.cwd, env, _TIMEOUT)
     except TimeoutExpired:
         raise External(f"{words[0]} did not fork within {_TIMEOUT} s", argv=list(words)) from None
-    printed = events(process.stdout.split("\n"), ExecEvent)
-    started = next((event.thread_id for event in printed if event.type == "thread.started"), None)
+    started = turn_output(process.stdout.split("\n")).session_id
     if process.returncode or not started or not is_uuid(started) or started == session.id:
         complaint = (process.stderr.strip().splitlines() or ["no new thread was named"])[-1]
         raise External(
@@ -179,17 +160,16 @@ def server_argv(command: Command) -> tuple[str, ...]:
     return argv.rebuilt(command, PROGRAM, change)
 
 
-def seed(command: Command, roots: Sequence[Path], child: Child) -> Launch:
+def seed(command: Command, root: Path, child: Child) -> tuple[str, ...]:
     """Send a first prompt on standard input, without tools.
 
     Measured: up to 1,048,576 characters arrive byte for byte. The thread belongs to `codex exec`,
     so Codex's picker lists it only with `--include-non-interactive`.
     """
-    root = child.root or roots[0]
     flags = ["--json", "--sandbox", "read-only"]
     for setting in (*_SEED_SETTINGS, *_servers_off(root, child.cwd)):
         flags += ["-c", setting]
-    return for_child(exec_argv(command, child.cwd, [*flags, "-"]), child, root)
+    return exec_argv(command, child.cwd, [*flags, "-"])
 
 
 def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
@@ -212,32 +192,11 @@ def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
         yield f"mcp_servers={{{disabled}}}"
 
 
-def native_root(session: Session, child: Child, roots: Sequence[Path]) -> Path:
-    """Return the root for a native fork. Codex only forks threads in its own root."""
-    root = child.root or root_of(session.path, roots)
-    path = session.path
-    if not (path.is_relative_to(root) or path.parent.resolve().is_relative_to(root.resolve())):
-        raise UsageError(
-            f"Codex forks only what lies in {root}, and {session.ref} does not",
-            hint=COPY_INSTEAD,
-        )
-    return root
-
-
-def root_of(path: Path, roots: Sequence[Path]) -> Path:
-    """Return the root that contains a rollout; for a file from elsewhere, the first one."""
-    for root in roots:
-        if path.is_relative_to(root):
-            return root
-    if path.name.startswith("rollout-"):
-        for parent in path.absolute().parents:
-            if parent.name in ("sessions", "archived_sessions"):
-                return parent.parent
-    return roots[0]
-
-
-def environment(root: Path) -> dict[str, str]:
-    return argv.root_variable("CODEX_HOME", root, default_root())
+def root_around(path: Path) -> Path | None:
+    """Return the folder that looks like the root of a rollout."""
+    folders = path.absolute().parents if path.name.startswith("rollout-") else ()
+    names = ("sessions", "archived_sessions")
+    return next((folder.parent for folder in folders if folder.name in names), None)
 
 
 def checked(id_: str) -> str:
@@ -307,7 +266,6 @@ def model_provider(command: Command, root: Path) -> str | None:
 
 
 def _setting(value: str) -> object:
-    """Return the value of a setting, which is TOML or else a plain string."""
     try:
         return tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

@@ -13,14 +13,13 @@ from prong.redaction.visible import safe
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _NAME = re.compile(
-    rf"rollout-(\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d)-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?"
+    rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({_UUID}))?\.jsonl(\.zst)?"
 )
 
 
 class RolloutName(Record, frozen=True):
     """The parts of a rollout file's name."""
 
-    time: str
     thread: str
     rollout: str
     """The id of the segment after a rewind, else that of the thread."""
@@ -31,7 +30,7 @@ class RolloutName(Record, frozen=True):
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        return cls(match[1], match[2], match[3] or match[2], bool(match[4]))
+        return cls(match[1], match[2] or match[1], bool(match[3]))
 
 
 class Library:
@@ -67,6 +66,11 @@ class Library:
         roots = [own, *self._all_roots] if own else self._all_roots
         found = (self._rollouts.get((root, rollout)) for root in roots)
         return next(filter(None, found), None)
+
+    def siblings(self, path: str) -> list[str]:
+        """Return the files of the thread that a file's name says, in the same root."""
+        name = RolloutName.parse(os.path.basename(path))
+        return self.thread(name.thread, beside=path) if name else []
 
     def thread(self, thread: str, beside: str) -> list[str]:
         """Return the files of a thread in the same root as the file `beside`."""
@@ -135,8 +139,3 @@ def names(roots: Sequence[Path]) -> dict[str, str]:
             if name.thread_name:
                 names[name.id] = safe(name.thread_name)
     return names
-
-
-def default_root() -> Path:
-    configured = os.environ.get("CODEX_HOME")
-    return Path(configured) if configured else Path.home() / ".codex"

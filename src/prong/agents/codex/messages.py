@@ -3,29 +3,20 @@
 import json
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from prong.agents import media
 from prong.agents.codex.fields import is_injected, typed
 from prong.agents.codex.history import OpenFiles, Piece, Segment
 from prong.agents.codex.rollout import PROMPTS, EntryKind, RolloutEntry
 from prong.agents.codex.turns import CodexSpan
-from prong.agents.common import parse_time
+from prong.agents.common import as_dict, as_list, parse_time
 from prong.agents.media import IMAGE, Key
 from prong.agents.tool_summary import gist
 from prong.model.record import replace
-from prong.model.sessions import Media, Message, Role, Tool, View
+from prong.model.sessions import Media, Message, Tool, View
 
 _REPLACEMENT = "replacement_history"
-
-
-class MessageContent(NamedTuple):
-    """A message without its turn and time."""
-
-    role: Role
-    text: str
-    tool: Tool | None = None
-    media: tuple[Media, ...] = ()
 
 
 class _Place(NamedTuple):
@@ -67,15 +58,15 @@ class CodexRenderer:
                 contents = self._contents((segment, entry))
             time = parse_time(entry.time)
             turn = None if self.replaced and entry.kind is EntryKind.COMPACTED else number
-            for role, text, tool, images in contents:
-                code = exit_codes.get(tool.id) if tool and role == "tool" else None
+            for message in contents:
+                tool = message.tool
+                code = exit_codes.get(tool.id) if tool and message.role == "tool" else None
                 if tool and code is not None:
-                    shown = replace(tool, failed=code != 0, exit_code=code)
-                else:
-                    shown = tool
-                yield Message(role, text, turn, shown, time, () if self.text_only else images)
+                    tool = replace(tool, failed=code != 0, exit_code=code)
+                images = () if self.text_only else message.media
+                yield replace(message, turn=turn, tool=tool, time=time, media=images)
 
-    def _prompts_with_images(self, span: CodexSpan) -> dict[int, list[MessageContent]]:
+    def _prompts_with_images(self, span: CodexSpan) -> dict[int, list[Message]]:
         """Map the entry that represents a prompt to its contents, for prompts with images.
 
         Codex records a prompt first as an item for the model, which has the images, and then as an
@@ -84,7 +75,7 @@ class CodexRenderer:
         """
         if self.view is not View.HISTORY:
             return {}
-        contents: dict[int, list[MessageContent]] = {}
+        contents: dict[int, list[Message]] = {}
         texts = [
             (segment, entry)
             for segment, entry in span.pieces
@@ -95,7 +86,7 @@ class CodexRenderer:
             if entry.kind is not EntryKind.USER_TEXT:
                 continue
             parts = [
-                part._replace(text=typed(part.text))
+                replace(part, text=typed(part.text))
                 for part in self._message(*self._item_at(piece))
                 if not _is_image_tag(part.text)
             ]
@@ -115,15 +106,14 @@ class CodexRenderer:
         return entry.kind in (EntryKind.SAID, EntryKind.THOUGHT) and not segment.has_items
 
     def _item_at(self, piece: Piece) -> tuple[dict[str, Any], _Place]:
-        """Return the item of a line, and its position."""
         line = self.files.record(piece)
         path: tuple[Key, ...] = ("payload",) if "payload" in line else ()
         return payload_of(line), _Place(*piece, path)
 
-    def _contents(self, piece: Piece) -> Iterator[MessageContent]:
+    def _contents(self, piece: Piece) -> Iterator[Message]:
         entry = piece[1]
         if self.view is View.HISTORY and entry.kind in PROMPTS:
-            yield MessageContent("user", entry.text)
+            yield Message("user", entry.text)
             return
         payload, place = self._item_at(piece)
         if not payload:
@@ -131,34 +121,33 @@ class CodexRenderer:
         message = str(payload.get("message") or "")
         match entry.kind:
             case EntryKind.COMPACTED if self.view is View.CONTEXT and not entry.replaced:
-                yield MessageContent("user", message)
+                yield Message("user", message)
             case EntryKind.COMPACTED if self.view is View.CONTEXT:
                 yield from self._replacement(payload, place)
             case EntryKind.COMPACTED if self.replaced and entry.replaced:
                 for content in self._replacement(payload, place):
                     is_summary = message and content.text == message
-                    yield content._replace(role="summary") if is_summary else content
+                    yield replace(content, role="summary") if is_summary else content
             case EntryKind.COMPACTED:
                 # A compaction by the API has its summary only as the last item.
                 last = [item for _, item in numbered_dicts(payload.get(_REPLACEMENT))][-1:]
-                yield MessageContent(
+                yield Message(
                     "summary", message or "".join(as_text(item.get("content")) for item in last)
                 )
             case EntryKind.SAID:
                 item = as_dict(payload.get("item")) or payload
                 text = str(item.get("message") or "") or as_text(item.get("content"))
-                yield MessageContent("assistant", text)
+                yield Message("assistant", text)
             case EntryKind.THOUGHT:
-                yield MessageContent("thinking", str(payload.get("text") or ""))
+                yield Message("thinking", str(payload.get("text") or ""))
             case _:
                 yield from self._item(payload, place)
 
-    def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
-        """Yield the messages that a compaction put in place of the earlier ones."""
+    def _replacement(self, payload: dict[str, Any], place: _Place) -> Iterator[Message]:
         for number, item in numbered_dicts(payload.get(_REPLACEMENT)):
             yield from self._item(item, place.below(_REPLACEMENT, number))
 
-    def _item(self, item: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
+    def _item(self, item: dict[str, Any], place: _Place) -> Iterator[Message]:
         call = str(item.get("call_id") or item.get("id") or "")
         match item.get("type"):
             case "message":
@@ -166,7 +155,7 @@ class CodexRenderer:
             case "reasoning":
                 text = as_text(item.get("summary")) or as_text(item.get("content"))
                 if text or self.view is View.CONTEXT:
-                    yield MessageContent("thinking", text)
+                    yield Message("thinking", text)
             case "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call":
                 args: Any = next(
                     (item[key] for key in ("arguments", "input", "action") if item.get(key)), ""
@@ -176,7 +165,7 @@ class CodexRenderer:
                 self.names[call] = name
                 text = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
                 tool = Tool(call, name, text, gist=gist(_parsed(args)))
-                yield MessageContent("assistant", "", tool)
+                yield Message("assistant", "", tool=tool)
             case "function_call_output" | "custom_tool_call_output":
                 tool = Tool(call, self.names.get(call, ""), output=as_text(item.get("output")))
                 images = [
@@ -184,11 +173,11 @@ class CodexRenderer:
                     for number, part in numbered_dicts(item.get("output"))
                     if _is_image(part)
                 ]
-                yield MessageContent("tool", "", tool, tuple(images))
+                yield Message("tool", "", tool=tool, media=tuple(images))
             case _:
                 pass
 
-    def _message(self, item: dict[str, Any], place: _Place) -> Iterator[MessageContent]:
+    def _message(self, item: dict[str, Any], place: _Place) -> Iterator[Message]:
         role = item.get("role")
         if role not in ("user", "assistant"):
             return
@@ -198,7 +187,7 @@ class CodexRenderer:
             if text and not (injected and self.view is View.HISTORY):
                 is_image = _is_image(part)
                 images = (self._media(part, place.below("content", number)),) if is_image else ()
-                yield MessageContent("user" if role == "user" else "assistant", text, None, images)
+                yield Message("user" if role == "user" else "assistant", text, media=images)
 
     def _media(self, part: dict[str, Any], place: _Place) -> Media:
         open_file = partial(self.files.file, place.segment.path)
@@ -232,16 +221,9 @@ def payload_of(line: dict[str, Any]) -> dict[str, Any]:
     return as_dict(line.get("payload")) or line
 
 
-def as_dict(value: Any) -> dict[str, Any]:
-    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
-
-
 def numbered_dicts(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON list, each with its index."""
-    if isinstance(value, list):
-        for number, element in enumerate(cast(list[Any], value)):
-            if isinstance(element, dict):
-                yield number, cast(dict[str, Any], element)
+    return ((i, as_dict(item)) for i, item in enumerate(as_list(value)) if isinstance(item, dict))
 
 
 def as_text(value: Any) -> str:

@@ -4,8 +4,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from prong.agents import headless, jsonl
-from prong.agents.headless import NOTHING_SAID, ProgramAnswer, TurnOutput, events
+from prong.agents import jsonl
+from prong.agents.headless import ProgramAnswer, TurnOutput, events
+from prong.model.record import replace
+
+_UNKNOWN = "it failed"
 
 
 class ExecItem(msgspec.Struct):
@@ -27,35 +30,6 @@ class ExecEvent(msgspec.Struct):
     message: str = ""
 
 
-def turn_output(output: Iterable[str]) -> TurnOutput:
-    """Parse the last turn's result from the output of `codex exec --json`."""
-    thread: str | None = None
-    over = False
-    reply = ""
-    error: str | None = None
-    for line in headless.lines_of(output):
-        if not headless.is_event(line):
-            error = headless.complaint(line) or error
-            continue
-        for event in events([line], ExecEvent):
-            match event.type:
-                case "thread.started" | "turn.started":
-                    thread = event.thread_id or thread
-                    over, reply, error = False, "", None
-                case "item.completed" if event.item and event.item.type == "agent_message":
-                    reply = event.item.text
-                case "turn.completed":
-                    over, error = True, None
-                case "turn.failed":
-                    over, error = True, (event.error.message if event.error else "") or "it failed"
-                case "error":
-                    # Also printed before a retry, so the turn is not over.
-                    error = event.message or error
-                case _:
-                    pass
-    return TurnOutput(thread, over, reply, error)
-
-
 class _Refusal(msgspec.Struct):
     """An error of the API, which Codex passes on as JSON text."""
 
@@ -65,28 +39,36 @@ class _Refusal(msgspec.Struct):
 _refusal = msgspec.json.Decoder(_Refusal).decode
 
 
-def seed_answer(output: Iterable[str]) -> ProgramAnswer:
+def turn_output(output: Iterable[str]) -> TurnOutput:
+    """Parse the last turn."""
     thread: str | None = None
-    text = ""
-    failure = ""
-    ended = False
+    over = False
+    said: list[str] = []
+    error: str | None = None
     for event in events(output, ExecEvent):
+        if isinstance(event, str):
+            error = event
+            continue
         match event.type:
-            case "thread.started":
-                thread = event.thread_id
+            case "thread.started" | "turn.started":
+                thread = event.thread_id or thread
+                over, said, error = False, [], None
             case "item.completed" if event.item and event.item.type == "agent_message":
-                text += event.item.text
+                said.append(event.item.text)
             case "turn.completed":
-                ended = True
-            case "turn.failed" if event.error:
-                failure = event.error.message
+                over, error = True, None
+            case "turn.failed":
+                over, error = True, (event.error.message if event.error else "") or _UNKNOWN
             case "error":
-                # Also printed before a retry: it counts only if nothing better follows.
-                failure = failure or event.message
+                # Also printed before a retry, so the turn is not over.
+                error = event.message or error
             case _:
                 pass
-    if ended and text:
-        return ProgramAnswer(thread, text, None)
-    refusal = jsonl.decoded(_refusal, failure.encode())
-    reason = (refusal.error.message if refusal else "") or failure
-    return ProgramAnswer(thread, text, (not ended and reason) or NOTHING_SAID)
+    return TurnOutput(thread, over, "".join(said[-1:]), error, "".join(said))
+
+
+def seed_answer(output: Iterable[str]) -> ProgramAnswer:
+    seeded = turn_output(output)
+    refusal = jsonl.decoded(_refusal, (seeded.error or "").encode())
+    reason = (refusal.error.message if refusal else "") or seeded.error
+    return replace(seeded, error=None if reason == _UNKNOWN else reason).answer

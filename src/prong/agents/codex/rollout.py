@@ -143,8 +143,6 @@ def read(file: BinaryIO, *, previous: Rollout | None = None, hear: Hear | None =
 
 
 class _Builder:
-    """Adds lines to a rollout, in file order."""
-
     def __init__(self, rollout: Rollout) -> None:
         self.rollout = rollout
         self.with_exit_code = {

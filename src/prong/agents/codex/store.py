@@ -2,32 +2,27 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import closing, suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from prong.agents import jsonl, versions
-from prong.agents.base import ForkSource, ScanCache, TurnOver
-from prong.agents.codex.library import Library, RolloutName, default_root, names
-from prong.agents.scan import FileScan, Reading, SessionFiles, recall
+from prong.agents.base import ForkSource, ScanCache
+from prong.agents.codex.library import Library, RolloutName, names
+from prong.agents.scan import FileReader, FileScan, SessionFiles
 from prong.agents.worker import WorkerStore
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model.forks import Child, Cut, Launch, Method
 from prong.model.record import replace
 from prong.model.sessions import (
     Activity,
-    Conversation,
     Message,
-    Program,
     Scan,
     Session,
-    SessionRef,
     Skipped,
     TurnState,
-    View,
 )
 
 # Parsing, forking and launching are imported on use: listing sessions needs none of them.
@@ -36,47 +31,35 @@ if TYPE_CHECKING:
     from prong.agents.codex.fork.source import CodexSource
     from prong.agents.codex.history import OpenFiles
     from prong.agents.codex.rollout import Rollout
-    from prong.agents.codex.settings.hooks import CodexHooks
-    from prong.agents.codex.settings.mcp_servers import CodexMcp
     from prong.agents.codex.words import CodexListener
     from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
     from prong.model.turn_text import FileTexts, TextSink
 
 
-def _reading() -> "Reading[Rollout, CodexFacts]":
-    from prong.agents.codex import rollout
-    from prong.agents.codex.facts import CodexFacts, summarise
-    from prong.agents.codex.rollout import Rollout
+def _reader() -> "FileReader[Rollout, CodexFacts]":
+    from prong.agents.codex.facts import RolloutReader
 
-    return Reading(
-        state=Rollout,
-        facts=CodexFacts,
-        read=lambda file, previous: rollout.read(file, previous=previous),
-        summarise=lambda read, _path, _stat: summarise(read),
-    )
+    return RolloutReader()
 
 
-_KIND = SessionFiles(agent="codex", version=5, reading=_reading)
+_KIND = SessionFiles(agent="codex", version=5, reader=_reader)
 
 
 class CodexStore(WorkerStore):
     """Sessions in `<root>/sessions/**` and `<root>/archived_sessions/`."""
 
-    name = "codex"
+    name = command = "codex"
     package = "prong.agents.codex"
-
-    def __init__(self, roots: Sequence[Path] | None = None) -> None:
-        self.roots: Sequence[Path] = tuple(roots) if roots else (default_root(),)
-        self._listed: Library | None = None
-
-    # -- listing -----------------------------------------------------------------------------
-
-    def scan(self, cache: ScanCache) -> Scan:
-        return self._scan(cache, None)
-
-    def scan_texts(self, cache: ScanCache, sink: "TextSink") -> Scan:
-        return self._scan(cache, sink)
+    product = "Codex"
+    install = "npm install -g @openai/codex"
+    tested = versions.CODEX
+    root_variable = "CODEX_HOME"
+    home = ".codex"
+    longest_seed = 1 << 20
+    writes_empty = True
+    chooses_ids = True
+    _listed: Library | None = None
 
     def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
         library = self._listed = Library(self.roots)
@@ -89,8 +72,8 @@ class CodexStore(WorkerStore):
             listeners.append(CodexListener(sink, library))
             return listeners[0]
 
-        files = FileScan(_KIND, cache, self.roots, None if sink is None else listening)
-        files.visit(library.stats.items())
+        files = FileScan(_KIND, cache, self.roots, sink, listening)
+        files.stats.update(library.stats)
         is_root_missing = any(
             path.startswith(f"{root}/") for root in library.missing for path in files.known
         )
@@ -127,7 +110,7 @@ class CodexStore(WorkerStore):
         with closing(OpenFiles()) as files:
             try:
                 stat = file.stat()
-                with jsonl.opened(file) as opened:
+                with jsonl.open_named(file) as opened:
                     read = listener.read(opened)
             except (NotFound, FileNotFoundError):
                 return None
@@ -142,9 +125,7 @@ class CodexStore(WorkerStore):
         from prong.agents.codex.facts import Assembly
 
         facts: dict[str, CodexFacts] = {}
-        name = RolloutName.parse(os.path.basename(path))
-        siblings = library.thread(name.thread, beside=path) if name else []
-        for file in (path, *siblings):
+        for file in (path, *library.siblings(path)):
             with suppress(ProngError):  # it was deleted, or is unreadable
                 _collect(file, files, library, facts)
         return Assembly(self.name, library, facts, {})
@@ -166,9 +147,7 @@ class CodexStore(WorkerStore):
         library = self._library(path)
         stat = path.stat()
         name = RolloutName.parse(path.name)
-        if name is None:
-            id_ = (own.header.id if own.header else None) or path.stem
-            name = RolloutName("", id_, id_, packed=path.suffix == ".zst")
+        thread = name.thread if name else (own.header and own.header.id) or path.stem
         facts: dict[str, CodexFacts] = {}
         _collect(str(path), files, library, facts)
         header = facts[str(path)].header
@@ -177,7 +156,7 @@ class CodexStore(WorkerStore):
             for parent in library.thread(header.forked_from, beside=str(path)):
                 _collect(parent, files, library, facts)
         assembly = Assembly(self.name, library, facts, names(self.roots))
-        return assembly.session(name.thread, str(path), stat)
+        return assembly.session(thread, str(path), stat)
 
     def _library(self, path: Path) -> Library:
         """Build the library of the roots, plus the file's own root if it is another one."""
@@ -186,29 +165,6 @@ class CodexStore(WorkerStore):
             if parent.name in ("sessions", "archived_sessions") and parent.parent not in roots:
                 roots.append(parent.parent)
         return Library(roots)
-
-    # -- one session -------------------------------------------------------------------------
-
-    def conversation(self, session: Session) -> Conversation:
-        with closing(self.source(session)) as source:
-            return source.conversation
-
-    def messages(
-        self, session: Session, *, view: View = View.HISTORY, turn: str | None = None
-    ) -> Iterator[Message]:
-        from prong.agents.codex.messages import CodexRenderer
-
-        with closing(self.source(session)) as source:
-            renderer = CodexRenderer(view, source.files, text_only=True)
-            for number, span in source.parts(view, turn):
-                yield from renderer.render(span, number)
-
-    def raw(self, session: Session, *, turn: str | None = None) -> Iterator[bytes]:
-        with closing(self.source(session)) as source:
-            for _, span in source.parts(View.HISTORY, turn):
-                yield from map(source.files.line, span.pieces)
-
-    # -- forking -----------------------------------------------------------------------------
 
     def activity(self, session: Session) -> Activity:
         from prong.agents.codex import activity as live
@@ -241,8 +197,6 @@ class CodexStore(WorkerStore):
         is_open = self._is_open(session)
         files = OpenFiles(partial(_recalled, cache) if cache else None)
         return CodexSource(session, self._library(session.path), files, live=is_open)
-
-    writes_empty = True
 
     def fork_id(
         self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
@@ -298,7 +252,6 @@ class CodexStore(WorkerStore):
         return session
 
     def _give_name(self, id_: str | None, child: Child) -> None:
-        """Set the title of a fork in Codex."""
         from prong.agents.codex import launch
         from prong.agents.codex.fork import native
 
@@ -312,7 +265,6 @@ class CodexStore(WorkerStore):
         return shutil.which(self.program.name)
 
     def _own_root(self, source: "CodexSource") -> Path | None:
-        """Return the root of the store that contains a session."""
         root = source.library.root_of(source.session.file)
         return root if root in self.roots else None
 
@@ -330,25 +282,6 @@ class CodexStore(WorkerStore):
         self._give_name(session.id, child)
         return session
 
-    # -- launching ---------------------------------------------------------------------------
-
-    command = name
-    longest_seed = 1 << 20
-
-    @property
-    def program(self) -> Program:
-        from prong.agents.argv import executable
-        from prong.agents.codex import launch
-
-        return Program(
-            name=executable(self.command, launch.PROGRAM),
-            flags=launch.FLAGS,
-            install="npm install -g @openai/codex",
-            root_variable="CODEX_HOME",
-            product="Codex",
-            tested=versions.CODEX,
-        )
-
     def native_fork(self, session: Session, child: Child, prompt: str | None = None) -> Launch:
         if child.id is None:
             self._check_unpacked(session)
@@ -357,11 +290,24 @@ class CodexStore(WorkerStore):
     def fork_natively(self, session: Session, child: Child) -> str:
         from prong.agents.codex import launch
 
+        root = self._native_root(session, child)
         self._check_unpacked(session)
-        root = launch.native_root(session, child, self.roots)
-        id_ = launch.fork_natively(self.command, self.roots, session, child)
+        id_ = launch.fork_natively(self.command, session, child, self.environment(root))
         self._give_name(id_, replace(child, root=root))
         return id_
+
+    def _native_root(self, session: Session, child: Child) -> Path:
+        """Return the root for a native fork. Codex only forks threads in its own root."""
+        from prong.agents.codex import launch
+
+        root = child.root or self.root_of(session)
+        path = session.path
+        if path.is_relative_to(root) or path.parent.resolve().is_relative_to(root.resolve()):
+            return root
+        raise UsageError(
+            f"Codex forks only what lies in {root}, and {session.ref} does not",
+            hint=launch.COPY_INSTEAD,
+        )
 
     def _check_unpacked(self, session: Session) -> None:
         """Raise `UsageError` if Codex would change the source's files to fork it."""
@@ -375,48 +321,24 @@ class CodexStore(WorkerStore):
             raise UsageError(message, hint=launch.COPY_INSTEAD)
 
     def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
-        from prong.agents.codex.output import seed_answer
-
-        answer = seed_answer(output)
+        answer = super().seeded(child, output)
         if answer.error is None:
             self._give_name(answer.session_id, child)
         return answer
 
-    # -- workers -------------------------------------------------------------------------------
+    shown_sample = -1
 
-    chooses_ids = True
-
-    # -- optional capabilities -----------------------------------------------------------------
-
-    @property
-    def hooks(self) -> "CodexHooks":
-        from prong.agents.codex.settings.hooks import CodexHooks
-
-        return CodexHooks(self.roots[0], self.command)
-
-    @property
-    def mcp_servers(self) -> "CodexMcp":
-        from prong.agents.codex.settings.mcp_servers import CodexMcp
-
-        return CodexMcp(self.roots[0], self.command, self.program.name)
-
-    def write_samples(self, cwd: str, now: datetime, _: TurnOver | None = None, /) -> SessionRef:
-        # These turns have no snapshots, as if the hooks had been installed later.
-        from prong.agents.samples import Samples, write_sample
-
-        sessions = dict(Samples(self.package, cwd, now, versions.CODEX[-1]).sessions())
-        for id_, text in sessions.items():
-            started = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
-            day, time = started[:10], started[11:19].replace(":", "-")
-            folder = self.roots[0] / "sessions" / day.replace("-", "/")
-            write_sample(folder / f"rollout-{day}T{time}-{id_}.jsonl", text)
-        return SessionRef(self.name, next(reversed(sessions)))
+    def _sample_path(self, cwd: str, id_: str, text: str) -> Path:
+        started = json.loads(text.partition("\n")[0])["payload"]["timestamp"]
+        day, time = started[:10], started[11:19].replace(":", "-")
+        folder = self.roots[0] / "sessions" / day.replace("-", "/")
+        return folder / f"rollout-{day}T{time}-{id_}.jsonl"
 
 
 def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":
     if path.suffix == ".zst":
         return None
-    return recall(_KIND, cache, str(path), os.fstat(file.fileno()))
+    return _KIND.recall(cache, str(path), os.fstat(file.fileno()))
 
 
 def _collect(

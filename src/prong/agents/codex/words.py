@@ -17,7 +17,13 @@ from msgspec import Raw, Struct
 from prong.agents import jsonl
 from prong.agents import words as texts
 from prong.agents.codex import fields, rollout, turns
-from prong.agents.codex.facts import Assembly, CodexFacts, own_turns, summarise
+from prong.agents.codex.facts import (
+    Assembly,
+    CodexFacts,
+    RolloutReader,
+    own_turns,
+    summarise,
+)
 from prong.agents.codex.library import Library, RolloutName
 from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine
 from prong.agents.codex.rollout import EntryKind, Rollout
@@ -134,11 +140,11 @@ class _Heard(NamedTuple):
     answers: Mapping[int, list[bytes]]
 
 
-class CodexListener(texts.TextListener):
+class CodexListener(RolloutReader):
     """A reader of rollout files for a scan, which passes the text of each turn to a sink."""
 
     def __init__(self, sink: TextSink, library: Library) -> None:
-        super().__init__(sink)
+        self.sink = sink
         self.library = library
         self.waiting: list[_Heard] = []
         self._kept = 0
@@ -151,26 +157,26 @@ class CodexListener(texts.TextListener):
         self._facts: Mapping[str, CodexFacts] = {}
         self._heard: dict[str, CodexFacts] = {}
 
-    def read(self, file: BinaryIO) -> Rollout:
+    def read(self, file: BinaryIO, previous: Rollout | None = None) -> Rollout:
         self._words = RolloutWords(output=self.sink.output)
-        return rollout.read(file, hear=self._words.hear)
+        return rollout.read(file, previous=previous, hear=self._words.hear)
 
-    def summarise(self, read: Rollout, path: str, stat: os.stat_result) -> CodexFacts:
-        words, own = self._words, own_turns(read)
-        facts = self._heard[path] = summarise(read, own)
+    def summarise(self, state: Rollout, path: str, stat: os.stat_result) -> CodexFacts:
+        words, own = self._words, own_turns(state)
+        facts = self._heard[path] = summarise(state, own)
         name = RolloutName.parse(os.path.basename(path))
         thread = name.thread if name else facts.header.id or Path(path).stem
-        heard = _Heard(path, Stamp.of(stat), thread, own, words, words.answers(read))
+        heard = _Heard(path, Stamp.of(stat), thread, own, words, words.answers(state))
         is_alone = len(self.library.thread(thread, beside=path)) <= 1 and not facts.header.base
         if facts.header.subagent:
-            self._agents[path] = words.said_in(read)
+            self._agents[path] = words.said_in(state)
         if facts.header.subagent or not facts.conversation:
             self.sink.take(FileTexts(path, heard.stamp, thread, ()))
         elif is_alone and not words.sent:
             numbers = {mark.id: number for number, mark in enumerate(facts.turns, start=1)}
             self._give(heard, numbers)
         else:
-            size = words.size + sum(len(entry.text) + _AN_ENTRY for entry in read.entries)
+            size = words.size + sum(len(entry.text) + _AN_ENTRY for entry in state.entries)
             # Always keep one: it is in memory anyway.
             if self.waiting and self._kept + size > _MOST_KEPT:
                 self._again.append(path)
@@ -194,9 +200,7 @@ class CodexListener(texts.TextListener):
         siblings: dict[str, None] = {}
         for path, facts in self._heard.items():
             if facts.header.base is not None and path not in known:
-                name = RolloutName.parse(os.path.basename(path))
-                thread = name.thread if name else ""
-                siblings.update(dict.fromkeys(self.library.thread(thread, beside=path)))
+                siblings.update(dict.fromkeys(self.library.siblings(path)))
         return [*self._again, *(path for path in siblings if path not in self._heard)]
 
     def _give(self, heard: _Heard, numbers: Mapping[str, int]) -> None:
@@ -204,7 +208,6 @@ class CodexListener(texts.TextListener):
         self.sink.take(FileTexts(heard.path, heard.stamp, heard.thread, turn_texts))
 
     def _turns(self, heard: _Heard, numbers: Mapping[str, int]) -> Iterator[TurnText]:
-        """Yield the turns in a file, the active ones first."""
         seen: set[str] = set()
         for span in (*heard.own.active, *heard.own.rolled_back):
             if span.prompt is None:

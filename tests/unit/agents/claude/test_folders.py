@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.claude.folders import default_root, project_folder
+from prong.agents.claude.folders import project_folder
+from prong.agents.claude.store import ClaudeStore
 from prong.testing.home import IsolatedHome
 
 
@@ -81,6 +82,6 @@ def test_an_emoji_counts_twice_towards_the_limit() -> None:
 def test_the_root_follows_the_environment(
     isolated_home: IsolatedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert default_root() == isolated_home.root / ".claude"
+    assert ClaudeStore().roots == (isolated_home.root / ".claude",)
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/elsewhere")
-    assert default_root() == Path("/elsewhere")
+    assert ClaudeStore().roots == (Path("/elsewhere"),)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prong.agents.codex import activity as live
+from prong.agents import last_turn
 from prong.model.sessions import Activity
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import Codex, uuid
@@ -98,7 +98,7 @@ def test_a_thread_that_nobody_has_open(
 def test_a_mark_is_found_whatever_stands_behind_it(
     codex: Codex, lock: Path, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "_BLOCK", block)
+    monkeypatch.setattr(last_turn, "_BLOCK", block)
     sample = codex.new()
     running(sample)
     for _ in range(3):

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from prong.agents import argv, shell
 from prong.agents.argv import Argument, Grammar
+from prong.agents.claude.store import ClaudeStore
+from prong.agents.codex.store import CodexStore
 from prong.agents.shell import Word
 from prong.errors import UsageError
-from prong.model.forks import ForkPoint
+from prong.model.forks import Child, ForkPoint
 from prong.model.sessions import SessionRef
 
 GRAMMAR = Grammar(
@@ -204,15 +206,23 @@ class TestLaunch:
 
     def test_the_title_of_a_fork(self) -> None:
         ref = SessionRef("claude", "60309e1e-1111-4111-8111-111111111111")
-        assert argv.fork_title(ForkPoint(ref, 12, "t")) == "fork of 60309e1e@12"
-        assert argv.fork_title(ForkPoint(ref, 0)) == "fork of 60309e1e@0"
-        assert argv.fork_title(ForkPoint(ref, None, "abcdefghij")) == "fork of 60309e1e@abcdefgh"
 
-    def test_the_root_is_named_when_it_is_another(self, tmp_path: Path) -> None:
+        def title(turn: int | None, turn_id: str | None = None) -> str:
+            child = Child(None, Path("/w"), ForkPoint(ref, turn, turn_id))
+            return ClaudeStore().start(child).title
+
+        assert title(12, "t") == "fork of 60309e1e@12"
+        assert title(0) == "fork of 60309e1e@0"
+        assert title(None, "abcdefghij") == "fork of 60309e1e@abcdefgh"
+
+    def test_the_root_is_named_when_it_is_another(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CODEX_HOME", str(tmp_path))
         link = tmp_path / "link"
         link.symlink_to(tmp_path)
-        assert argv.root_variable("ROOT", link, tmp_path) == {}
-        assert argv.root_variable("ROOT", tmp_path / "x", tmp_path) == {"ROOT": str(tmp_path / "x")}
+        assert CodexStore().environment(link) == {}
+        assert CodexStore().environment(tmp_path / "x") == {"CODEX_HOME": str(tmp_path / "x")}
 
 
 def test_the_old_prompt_stays_unless_there_is_a_new_one() -> None:

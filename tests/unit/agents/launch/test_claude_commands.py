@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from prong.agents.argv import Command
 from prong.agents.claude import launch as commands
 from prong.agents.claude.folders import project_folder
+from prong.agents.claude.store import ClaudeStore
 from prong.errors import UsageError
 from prong.model.forks import Child, ForkPoint, Launch
 from prong.model.record import replace
@@ -28,6 +29,10 @@ def root(isolated_home: IsolatedHome) -> Path:
     return isolated_home.claude
 
 
+def store(command: Command, roots: list[Path]) -> ClaudeStore:
+    return ClaudeStore(roots).with_command(command if isinstance(command, str) else tuple(command))
+
+
 def session_in(root: Path, cwd: Path = CWD, name: str = OLD) -> Session:
     return Session(REF, str(root / "projects" / project_folder(cwd) / f"{name}.jsonl"), "title")
 
@@ -39,7 +44,7 @@ def written(session: Session) -> Session:
 
 
 def forked(command: Command, root: Path, prompt: str | None = None) -> Launch:
-    return commands.native_fork(command, [root], session_in(root), CHILD, prompt)
+    return store(command, [root]).native_fork(session_in(root), CHILD, prompt)
 
 
 OURS = f"--resume {OLD} --fork-session --session-id {NEW}"
@@ -186,27 +191,27 @@ class TestPrompt:
         ],
     )
     def test_it_is_the_last_word(self, root: Path, prompt: str, word: str) -> None:
-        launch = commands.resume("claude -p old --add-dir x", [root], session_in(root), CWD, prompt)
+        launch = store("claude -p old --add-dir x", [root]).resume(session_in(root), CWD, prompt)
         assert launch.argv == (*("claude", "-p", "--add-dir", "x", "--resume", OLD, "--", word),)
 
     def test_too_long(self, root: Path) -> None:
         with pytest.raises(UsageError, match="too long"):
-            commands.start("claude", [root], CHILD, "x " * 70_000)
+            store("claude", [root]).start(CHILD, "x " * 70_000)
 
 
 class TestLaunches:
     def test_start(self, root: Path) -> None:
-        launch = commands.start("claude -c --model opus", [root], CHILD, "go on")
+        launch = store("claude -c --model opus", [root]).start(CHILD, "go on")
         assert launch == Launch(
             ("claude", "--model", "opus", "--session-id", NEW, "--", "go on"),
             CWD,
             {},
             "fork of 60309e1e@12",
         )
-        assert commands.start("claude", [root], replace(CHILD, id=None)).argv == ("claude",)
+        assert store("claude", [root]).start(replace(CHILD, id=None)).argv == ("claude",)
 
     def test_resume(self, root: Path) -> None:
-        launch = commands.resume("claude -r x", [root], session_in(root), CWD)
+        launch = store("claude -r x", [root]).resume(session_in(root), CWD)
         assert launch == Launch(("claude", "--resume", OLD), CWD, {}, "claude:60309e1e")
 
     def test_native_fork(self, root: Path) -> None:
@@ -216,9 +221,9 @@ class TestLaunches:
 
     def test_a_title_is_the_sessions_name(self, root: Path) -> None:
         child = replace(CHILD, title="-t (fork @12)")
-        launch = commands.native_fork("claude -n old --verbose", [root], session_in(root), child)
+        launch = store("claude -n old --verbose", [root]).native_fork(session_in(root), child)
         assert launch.argv[1:] == ("--verbose", *shlex.split(OURS), "--name", "-t (fork @12)")
-        assert commands.start("claude", [root], child).argv[-2:] == ("--name", "-t (fork @12)")
+        assert store("claude", [root]).start(child).argv[-2:] == ("--name", "-t (fork @12)")
 
 
 class TestHandle:
@@ -226,31 +231,31 @@ class TestHandle:
 
     def test_a_session_of_another_project(self, root: Path) -> None:
         session = written(session_in(root, Path("/w/other")))
-        launch = commands.native_fork("claude", [root], session, CHILD)
+        launch = store("claude", [root]).native_fork(session, CHILD)
         assert launch.argv[1:3] == ("--resume", session.file)
-        assert commands.resume("claude", [root], session, CWD).argv[2] == session.file
-        assert commands.resume("claude", [root], session, Path("/w/other")).argv[2] == OLD
+        assert store("claude", [root]).resume(session, CWD).argv[2] == session.file
+        assert store("claude", [root]).resume(session, Path("/w/other")).argv[2] == OLD
 
     def test_a_link_is_as_good_as_the_folder(self, root: Path, tmp_path: Path) -> None:
         link = tmp_path / "link"
         link.symlink_to(root)
         session = written(session_in(link))
-        assert commands.resume("claude", [root], session, CWD).argv[2] == OLD
+        assert store("claude", [root]).resume(session, CWD).argv[2] == OLD
 
     def test_a_fork_that_is_yet_to_be_written(self, root: Path) -> None:
         planned = replace(session_in(root, Path("/w/other")), ref=SessionRef("claude", NEW))
-        assert commands.resume("claude", [root], planned, CWD).argv[1:] == ("--resume", NEW)
+        assert store("claude", [root]).resume(planned, CWD).argv[1:] == ("--resume", NEW)
 
     def test_a_file_under_another_name_is_not_the_session_whose_id_it_holds(
         self, root: Path
     ) -> None:
         session = written(session_in(root, name="shared"))
-        assert commands.resume("claude", [root], session, CWD).argv[2] == session.file
+        assert store("claude", [root]).resume(session, CWD).argv[2] == session.file
 
     def test_an_id_that_a_file_made_up_is_no_flag(self, root: Path) -> None:
         id_ = "--dangerously-skip-permissions"
         session = written(replace(session_in(root, name=id_), ref=SessionRef("claude", id_)))
-        words = commands.resume("claude", [root], session, CWD).argv
+        words = store("claude", [root]).resume(session, CWD).argv
         assert words[2] == session.file
         assert id_ not in words
 
@@ -260,21 +265,24 @@ class TestRoot:
         other = tmp_path / "laptop"
         session = session_in(other)
         for launch in (
-            commands.resume("claude", [root, other], session, CWD),
-            commands.native_fork("claude", [root, other], session, CHILD),
-            commands.start("claude", [other], CHILD),
+            store("claude", [root, other]).resume(session, CWD),
+            store("claude", [root, other]).native_fork(session, CHILD),
+            store("claude", [other]).start(CHILD),
         ):
             assert launch.env == {"CLAUDE_CONFIG_DIR": str(other)}
             assert NEW in launch.argv or launch.argv[2] == OLD
 
     def test_of_a_file_from_elsewhere(self, root: Path, tmp_path: Path) -> None:
         copied = tmp_path / "backup/projects/-w-x" / f"{OLD}.jsonl"
-        assert commands.root_of(copied, [root]) == tmp_path / "backup"
-        assert commands.root_of(tmp_path / f"{OLD}.jsonl", [root]) == root
+        session, elsewhere = (
+            Session(REF, str(path), "title") for path in (copied, tmp_path / f"{OLD}.jsonl")
+        )
+        assert store("claude", [root]).root_of(session) == tmp_path / "backup"
+        assert store("claude", [root]).root_of(elsewhere) == root
 
     def test_the_root_of_the_environment(
         self, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
-        assert commands.environment(tmp_path) == {}
-        assert commands.environment(root) == {"CLAUDE_CONFIG_DIR": str(root)}
+        assert ClaudeStore().environment(tmp_path) == {}
+        assert ClaudeStore().environment(root) == {"CLAUDE_CONFIG_DIR": str(root)}

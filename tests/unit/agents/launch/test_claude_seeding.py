@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.claude import launch as commands
 from prong.agents.claude.output import seed_answer
+from prong.agents.claude.store import ClaudeStore
 from prong.agents.headless import NOTHING_SAID, ProgramAnswer
 from prong.model.forks import Child, ForkPoint
 from prong.model.record import replace
@@ -26,9 +26,13 @@ def root(isolated_home: IsolatedHome) -> Path:
     return isolated_home.claude
 
 
+def store(command: str, roots: list[Path]) -> ClaudeStore:
+    return ClaudeStore(roots).with_command(command)
+
+
 class TestCommand:
     def test_no_tools_no_servers_no_hooks(self, root: Path) -> None:
-        launch = commands.seed("claude", [root], CHILD)
+        launch = store("claude", [root]).seed(CHILD)
         line = shlex.join(launch.argv)
         assert line.startswith(f"claude --print --session-id {ID} --output-format stream-json")
         assert "--tools '' --strict-mcp-config --permission-mode dontAsk" in line
@@ -44,25 +48,25 @@ class TestCommand:
             "--permission-mode bypassPermissions --tools Bash --allowedTools 'Bash(*)' --bg "
             "--mcp-config x.json --agent a --plugin-dir p --no-session-persistence -r old 'go on'"
         )
-        assert commands.seed(base, [root], CHILD) == commands.seed("claude", [root], CHILD)
+        assert store(base, [root]).seed(CHILD) == store("claude", [root]).seed(CHILD)
 
     def test_the_model_and_its_instructions_stay(self, root: Path) -> None:
         kept = "--model opus --append-system-prompt -c --effort high --add-dir a b"
-        launch = commands.seed(f"claude {kept} --verbose", [root], CHILD)
-        plain = commands.seed("claude", [root], CHILD)
+        launch = store(f"claude {kept} --verbose", [root]).seed(CHILD)
+        plain = store("claude", [root]).seed(CHILD)
         assert launch.argv == ("claude", *shlex.split(kept), *plain.argv[1:])
 
     def test_settings_of_the_user_stay(self, root: Path) -> None:
-        launch = commands.seed("claude --settings s.json", [root], CHILD)
+        launch = store("claude --settings s.json", [root]).seed(CHILD)
         assert launch.argv[:3] == ("claude", "--settings", "s.json")
         assert launch.argv.count("--settings") == 1
 
     def test_a_title(self, root: Path) -> None:
-        argv = commands.seed("claude", [root], replace(CHILD, title="my fork")).argv
+        argv = store("claude", [root]).seed(replace(CHILD, title="my fork")).argv
         assert argv[argv.index("--name") + 1] == "my fork"
 
     def test_a_line_for_a_shell_and_another_root(self, tmp_path: Path) -> None:
-        launch = commands.seed("cd x && claude --model opus --bg", [tmp_path], CHILD)
+        launch = store("cd x && claude --model opus --bg", [tmp_path]).seed(CHILD)
         assert launch.argv[:2] == ("sh", "-c")
         assert launch.argv[2].startswith("cd x && claude --model opus --print --session-id")
         assert launch.env["CLAUDE_CONFIG_DIR"] == str(tmp_path)

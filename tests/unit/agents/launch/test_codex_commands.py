@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prong.agents.argv import Command
 from prong.agents.codex import launch as commands
+from prong.agents.codex.store import CodexStore
 from prong.errors import External, Unavailable, Unsupported, UsageError
 from prong.model.forks import Child, ForkPoint, Launch
 from prong.model.record import replace
@@ -22,6 +24,7 @@ REF = SessionRef("codex", OLD)
 CWD = Path("/w/a b")
 CHILD = Child(None, CWD, ForkPoint(REF, 3, "turn"))
 OURS = f"-C '/w/a b' {OLD}"
+ENV: dict[str, str] = {}
 
 
 @pytest.fixture
@@ -29,14 +32,20 @@ def root(isolated_home: IsolatedHome) -> Path:
     return isolated_home.codex
 
 
+def store(command: Command, roots: list[Path]) -> CodexStore:
+    return CodexStore(roots).with_command(command if isinstance(command, str) else tuple(command))
+
+
 def session_in(root: Path) -> Session:
-    name = f"rollout-2026-11-15T18-27-30-{OLD}.jsonl"
-    return Session(REF, str(root / "sessions/2026/11/15" / name), "title")
+    path = root / f"sessions/2026/11/15/rollout-2026-11-15T18-27-30-{OLD}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return Session(REF, str(path), "title")
 
 
 def resumed(line: str, root: Path, prompt: str | None = None) -> tuple[str, ...]:
-    argv = commands.resume(line, [root], session_in(root), CWD, prompt).argv
-    words = commands.resume(shlex.split(line), [root], session_in(root), CWD, prompt).argv
+    argv = store(line, [root]).resume(session_in(root), CWD, prompt).argv
+    words = store(shlex.split(line), [root]).resume(session_in(root), CWD, prompt).argv
     assert words == argv
     return argv
 
@@ -91,7 +100,7 @@ class TestStripping:
 
     def test_in_a_line_for_a_shell(self, root: Path) -> None:
         line = 'cd "$X" && codex resume OLD -m X 2>log; echo done'
-        launch = commands.resume(line, [root], session_in(root), CWD)
+        launch = store(line, [root]).resume(session_in(root), CWD)
         assert launch.argv == (
             *("sh", "-c"),
             f'cd "$X" && codex resume -m X {OURS} 2>log; echo done',
@@ -100,7 +109,7 @@ class TestStripping:
     @pytest.mark.parametrize("name", ["exec", "e", "review"])
     def test_a_headless_base_command_is_refused(self, root: Path, name: str) -> None:
         with pytest.raises(UsageError, match=name):
-            commands.start(f"codex -m x {name}", [root], CHILD)
+            store(f"codex -m x {name}", [root]).start(CHILD)
 
     @given(
         st.lists(
@@ -111,8 +120,8 @@ class TestStripping:
     )
     def test_once_more_changes_nothing(self, flags: list[str]) -> None:
         root = Path("/r")
-        once = commands.resume(f"codex {' '.join(flags)}", [root], session_in(root), CWD)
-        assert commands.resume(list(once.argv), [root], session_in(root), CWD) == once
+        once = store(f"codex {' '.join(flags)}", [root]).resume(session_in(root), CWD)
+        assert store(list(once.argv), [root]).resume(session_in(root), CWD) == once
 
     def test_every_flag_has_one_place(self) -> None:
         grammar = commands.GRAMMAR
@@ -122,33 +131,33 @@ class TestStripping:
 
 class TestLaunches:
     def test_start(self, root: Path) -> None:
-        launch = commands.start("codex resume OLD -m X", [root], CHILD, "doctor")
+        launch = store("codex resume OLD -m X", [root]).start(CHILD, "doctor")
         argv = ("codex", "-m", "X", "-C", "/w/a b", "--", "doctor")
         assert launch == Launch(argv, CWD, {}, "fork of 01a1e076@3")
 
     def test_resume(self, root: Path) -> None:
-        launch = commands.resume("codex", [root], session_in(root), CWD, "-x")
+        launch = store("codex", [root]).resume(session_in(root), CWD, "-x")
         argv = ("codex", "resume", "-C", "/w/a b", OLD, "--", "-x")
         assert launch == Launch(argv, CWD, {}, "codex:01a1e076")
 
     def test_a_native_fork_is_resumed(self, root: Path) -> None:
-        launch = commands.native_fork("codex", [root], session_in(root), replace(CHILD, id=NEW))
+        launch = store("codex", [root]).native_fork(session_in(root), replace(CHILD, id=NEW))
         assert launch.argv == ("codex", "resume", *ASKS, "-C", "/w/a b", NEW)
         assert launch.title == "fork of 01a1e076@3"
-        planned = commands.native_fork("codex", [root], session_in(root), CHILD)
+        planned = store("codex", [root]).native_fork(session_in(root), CHILD)
         assert planned.argv[-1] == "<new id>"
 
     @pytest.mark.parametrize("id_", ["--dangerously-bypass-approvals-and-sandbox", "x", OLD[:-1]])
     def test_an_id_that_is_no_uuid_is_no_argument(self, root: Path, id_: str) -> None:
         session = replace(session_in(root), ref=SessionRef("codex", id_))
         with pytest.raises(Unsupported, match="UUID"):
-            commands.resume("codex", [root], session, CWD)
+            store("codex", [root]).resume(session, CWD)
         with pytest.raises(Unsupported, match="UUID"):
-            commands.native_fork("codex", [root], session, CHILD)
+            store("codex", [root]).native_fork(session, CHILD)
         with pytest.raises(Unsupported, match="UUID"):
-            commands.native_fork("codex", [root], session_in(root), replace(CHILD, id=id_))
+            store("codex", [root]).native_fork(session_in(root), replace(CHILD, id=id_))
         with pytest.raises(Unsupported, match="UUID"):
-            commands.fork_natively("false", [root], session, CHILD)
+            commands.fork_natively("false", session, CHILD, ENV)
 
     @pytest.mark.parametrize(
         ("line", "wanted"),
@@ -177,7 +186,7 @@ class TestPermissions:
 
     def settings(self, root: Path, cwd: Path = CWD, line: str = "codex") -> list[str]:
         session = replace(session_in(root), headless=True)
-        argv = commands.resume(line, [root], session, cwd).argv
+        argv = store(line, [root]).resume(session, cwd).argv
         assert argv[-3:] == ("-C", str(cwd), OLD)
         return list(argv[2:-3])
 
@@ -223,13 +232,13 @@ class TestRoot:
         other = tmp_path / "laptop"
         session = session_in(other)
         for launch in (
-            commands.resume("codex", [root, other], session, CWD),
-            commands.resume("codex", [root], session, CWD),
-            commands.native_fork("codex", [root, other], session, CHILD),
-            commands.start("codex", [other], CHILD),
-            commands.start("codex", [root, other], replace(CHILD, root=other)),
-            commands.native_fork("codex", [root, other], session, replace(CHILD, root=other)),
-            commands.seed("codex", [root, other], replace(CHILD, root=other)),
+            store("codex", [root, other]).resume(session, CWD),
+            store("codex", [root]).resume(session, CWD),
+            store("codex", [root, other]).native_fork(session, CHILD),
+            store("codex", [other]).start(CHILD),
+            store("codex", [root, other]).start(replace(CHILD, root=other)),
+            store("codex", [root, other]).native_fork(session, replace(CHILD, root=other)),
+            store("codex", [root, other]).seed(replace(CHILD, root=other)),
         ):
             assert launch.env == {"CODEX_HOME": str(other)}
 
@@ -237,19 +246,18 @@ class TestRoot:
         session = session_in(tmp_path / "laptop")
         child = replace(CHILD, root=root)
         with pytest.raises(UsageError, match="lies in"):
-            commands.native_fork("codex", [root], session, child)
+            store("codex", [root]).native_fork(session, child)
         with pytest.raises(UsageError, match="lies in"):
-            commands.fork_natively("false", [root], session, child)
+            store("false", [root]).fork_natively(session, child)
 
     def test_a_root_under_another_name(self, root: Path, tmp_path: Path) -> None:
-        (root / "sessions/2026/11/15").mkdir(parents=True)
         (tmp_path / "link").symlink_to(root)
         child = replace(CHILD, root=root)
-        assert commands.native_fork("codex", [root], session_in(tmp_path / "link"), child).env == {}
+        assert store("codex", [root]).native_fork(session_in(tmp_path / "link"), child).env == {}
 
     def test_a_file_of_another_agent_says_nothing(self, root: Path, tmp_path: Path) -> None:
         foreign = tmp_path / "sessions/.claude/projects/-w-x/x.jsonl"
-        assert commands.root_of(foreign, [root]) == root
+        assert store("codex", [root]).root_of(Session(REF, str(foreign), "title")) == root
 
 
 def started(id_: str) -> str:
@@ -272,7 +280,7 @@ class TestForkNatively:
 
     def test_the_new_id(self, root: Path, tmp_path: Path, child: Child) -> None:
         command = self.stub(tmp_path, f"echo warning; {started(NEW)}; echo x >&2")
-        assert commands.fork_natively(command, [root], session_in(root), child) == NEW
+        assert commands.fork_natively(command, session_in(root), child, ENV) == NEW
 
     @pytest.mark.parametrize(
         "script",
@@ -286,18 +294,18 @@ class TestForkNatively:
     )
     def test_no_fork(self, root: Path, tmp_path: Path, child: Child, script: str) -> None:
         with pytest.raises(External) as caught:
-            commands.fork_natively(self.stub(tmp_path, script), [root], session_in(root), child)
+            commands.fork_natively(self.stub(tmp_path, script), session_in(root), child, ENV)
         assert caught.value.details["argv"][-3:] == ["fork", "--json", OLD]
         assert caught.value.hint
 
     def test_what_it_said_last_is_told(self, root: Path, tmp_path: Path, child: Child) -> None:
         command = self.stub(tmp_path, "printf 'warning\\nno rollout found\\n\\n' >&2; exit 1")
         with pytest.raises(External, match=f"did not fork codex:{OLD}: no rollout found$"):
-            commands.fork_natively(command, [root], session_in(root), child)
+            commands.fork_natively(command, session_in(root), child, ENV)
 
     def test_no_program(self, root: Path, child: Child) -> None:
         with pytest.raises(Unavailable, match="codex does not start"):
-            commands.fork_natively(["/nowhere/codex"], [root], session_in(root), child)
+            commands.fork_natively(["/nowhere/codex"], session_in(root), child, ENV)
 
     def test_its_environment(
         self, tmp_path: Path, child: Child, root: Path, monkeypatch: pytest.MonkeyPatch
@@ -307,6 +315,6 @@ class TestForkNatively:
         script = f'echo "$CODEX_HOME${{CLAUDECODE-}}" > {shlex.quote(str(log))}; {started(NEW)}'
         other = tmp_path / "laptop"
         command = self.stub(tmp_path, script)
-        assert commands.fork_natively(command, [other], session_in(other), child) == NEW
+        assert store(command, [other]).fork_natively(session_in(other), child) == NEW
         assert log.read_text() == f"{other}\n"
         assert os.environ["CODEX_HOME"] == str(root)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.agents.codex import launch as commands
 from prong.agents.codex.output import seed_answer
+from prong.agents.codex.store import CodexStore
 from prong.agents.headless import NOTHING_SAID, ProgramAnswer
 from prong.model.forks import Child, ForkPoint
 from prong.model.sessions import SessionRef
@@ -39,9 +39,13 @@ def settings(argv: tuple[str, ...]) -> dict[str, Any]:
     return given
 
 
+def store(command: str, roots: list[Path]) -> CodexStore:
+    return CodexStore(roots).with_command(command)
+
+
 class TestCommand:
     def test_no_tools_and_no_permissions(self, root: Path, child: Child) -> None:
-        launch = commands.seed("codex", [root], child)
+        launch = store("codex", [root]).seed(child)
         where = ("-C", str(child.cwd), "--skip-git-repo-check")
         assert launch.argv[:5] == ("codex", "exec", *where)
         assert launch.argv[5:8] == ("--json", "--sandbox", "read-only")
@@ -55,13 +59,13 @@ class TestCommand:
         assert (launch.cwd, launch.env, launch.title) == (child.cwd, {}, "fork of 60309e1e@3")
 
     def test_what_the_base_command_says(self, root: Path, child: Child) -> None:
-        plain = commands.seed("codex", [root], child)
+        plain = store("codex", [root]).seed(child)
         base = "codex --yolo -m X -a never --sandbox danger-full-access -c a=1 resume old"
-        launch = commands.seed(base, [root], child)
+        launch = store(base, [root]).seed(child)
         assert launch.argv == ("codex", "exec", "-m", "X", "-c", "a=1", *plain.argv[2:])
 
     def test_a_setting_of_the_base_command_does_not_win(self, root: Path, child: Child) -> None:
-        launch = commands.seed("codex -c features.shell_tool=true", [root], child)
+        launch = store("codex -c features.shell_tool=true", [root]).seed(child)
         assert settings(launch.argv)["features.shell_tool"] is False
 
     def test_mcp_servers_are_left_out_by_name(self, root: Path, child: Child) -> None:
@@ -75,7 +79,7 @@ class TestCommand:
         project.write_text('[mcp_servers.local]\ncommand = "x"\n')
         (child.cwd.parent / ".codex").mkdir()
         (child.cwd.parent / ".codex/config.toml").write_text("= broken")
-        given = settings(commands.seed("codex", [root], child).argv)["mcp_servers"]
+        given = settings(store("codex", [root]).seed(child).argv)["mcp_servers"]
         assert given == {
             "finder": {"enabled": False, "command": "true"},
             'a b."é': {"enabled": False, "url": "http://127.0.0.1:9"},
@@ -86,10 +90,10 @@ class TestCommand:
     def test_strange_configurations(self, root: Path, child: Child) -> None:
         for text in ("mcp_servers = 1", "mcp_servers = []", "mcp_servers.x = 1", "\xff"):
             (root / "config.toml").write_text(text, encoding="latin-1")
-            commands.seed("codex", [root], child)
+            store("codex", [root]).seed(child)
 
     def test_another_root(self, tmp_path: Path, child: Child) -> None:
-        launch = commands.seed("codex", [tmp_path], child)
+        launch = store("codex", [tmp_path]).seed(child)
         assert launch.env == {"CODEX_HOME": str(tmp_path)}
 
 

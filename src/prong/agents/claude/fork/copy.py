@@ -60,7 +60,6 @@ def write(
 
 
 def _copied(source: ClaudeSource, child: Child, chosen: Selection) -> Iterator[dict[str, Raw]]:
-    """Yield the source's lines with the keys of the fork."""
     session_id, cwd = _raw(child.id), _raw(path_text(child.cwd))
     origin = b'{"sessionId":%b,"messageUuid":' % _encode(source.session.id)
     unanswered = chosen.unanswered.uuid if chosen.unanswered else None
@@ -111,7 +110,6 @@ def _with_line_break(message: Raw) -> Raw:
 
 
 def _added(child: Child, chosen: Selection) -> Iterator[dict[str, Any]]:
-    """Yield the lines that follow those of the source."""
     last = chosen.fork.transcript.last_prompt
     if chosen.unanswered:
         yield from _closing_lines(child, chosen.fork, chosen.unanswered)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import BinaryIO
 
 from prong.agents import jsonl
@@ -11,7 +12,7 @@ from prong.agents.claude.messages import ClaudeRenderer
 from prong.agents.claude.sessions import subagents
 from prong.agents.claude.transcript import ClaudeTranscript
 from prong.agents.claude.tree import Tree
-from prong.agents.claude.turns import ClaudeTurns
+from prong.agents.claude.turns import ClaudeSpan, ClaudeTurns
 from prong.errors import Corrupt
 from prong.model.forks import Cut, Extent
 from prong.model.sessions import Conversation, Message, Session, Skipped, TurnKind, View
@@ -69,6 +70,33 @@ class ClaudeSource:
             subagents=subagents(path, self.transcript),
             skipped=tuple(Skipped(path, reason, offset) for offset, reason in self.transcript.bad),
         )
+
+    # -- what is shown ---------------------------------------------------------------------------
+
+    def shown(self, view: View, turn: str | None) -> Iterator[Message]:
+        """Yield the messages of a view, or of one turn, without images."""
+        renderer = ClaudeRenderer(self.file, self.transcript, view, text_only=True)
+        if turn is None and view is View.CONTEXT:
+            yield from renderer.render(self.tree.context(), None)
+            return
+        if turn is None:
+            yield from renderer.render(self.turns.lead, None)
+        for span in self._spans(turn):
+            yield from renderer.render(span.nodes, span.number)
+            for text in span.absorbed:
+                yield Message("user", text, span.number)
+
+    def raw(self, turn: str | None) -> Iterator[bytes]:
+        parts = [span.nodes for span in self._spans(turn)]
+        for node in chain(self.turns.lead if turn is None else (), *parts):
+            self.file.seek(node.offset)
+            yield self.file.read(node.length).rstrip(b"\n")
+
+    def _spans(self, turn: str | None) -> list[ClaudeSpan]:
+        span = self.turns.span(turn) if turn is not None else None
+        return self.turns.active if turn is None else [span] if span else []
+
+    # -- what a fork contains --------------------------------------------------------------------
 
     def selection(self, cut: Cut) -> Selection:
         if cut not in self._selections:

@@ -59,8 +59,6 @@ def convert(
 
 @dataclass
 class _Script:
-    """The lines of a thread, in the order they are written."""
-
     id: str
     cwd: Path
     parent: ForkPoint
@@ -139,7 +137,9 @@ class _Script:
         yield self._event(ended, type_, turn_id=id_, **end, **times)
 
     def _message(self, role: str, piece: Piece, *content: dict[str, Any]) -> dict[str, Any]:
-        self._bytes += sum(map(_weight, piece.parts))
+        for part in piece.parts:
+            is_text = isinstance(part, str)
+            self._bytes += len(part.encode(errors="replace")) if is_text else _IMAGE_BYTES
         return self._line("response_item", piece.time, type="message", role=role, content=content)
 
     def _tokens(self, time: datetime) -> dict[str, Any]:
@@ -171,10 +171,6 @@ class _Script:
         }
         self._ordinal += 1
         return line
-
-
-def _weight(part: Part) -> int:
-    return len(part.encode(errors="replace")) if isinstance(part, str) else _IMAGE_BYTES
 
 
 def _sent(part: Part) -> dict[str, Any]:

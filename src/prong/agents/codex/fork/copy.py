@@ -81,8 +81,6 @@ def write(
 
 @dataclass
 class _Copy:
-    """The lines of a fork, in the order they are written."""
-
     source: CodexSource
     branch: Branch
     gaps: list[Gap]
@@ -116,7 +114,6 @@ class _Copy:
     # -- the first line, and the last ones -----------------------------------------------------
 
     def _header(self, segment: Segment) -> dict[str, Raw]:
-        """Return the metadata of the turn's thread, with the identity of the fork."""
         metadata = self._metadata(segment)
         cwd = _raw(path_text(self.child.cwd))
         has_ordinals = any(entry.ordinal is not None for entry in segment.entries[:1])

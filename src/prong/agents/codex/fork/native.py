@@ -63,8 +63,6 @@ class _Thread(Struct):
 
 
 class _Forked(Struct):
-    """The result of `thread/fork`."""
-
     thread: _Thread
 
 

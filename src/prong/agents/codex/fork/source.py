@@ -126,7 +126,17 @@ class CodexSource:
                     seen.add(id_)
                     yield SubAgent(id_, Path(paths[-1]), None, entry.call)
 
-    def parts(self, view: View, turn: str | None) -> Iterator[tuple[int | None, CodexSpan]]:
+    def shown(self, view: View, turn: str | None) -> Iterator[Message]:
+        """Yield the messages of a view, or of one turn, without images."""
+        renderer = CodexRenderer(view, self.files, text_only=True)
+        for number, span in self._parts(view, turn):
+            yield from renderer.render(span, number)
+
+    def raw(self, turn: str | None) -> Iterator[bytes]:
+        for _, span in self._parts(View.HISTORY, turn):
+            yield from map(self.files.line, span.pieces)
+
+    def _parts(self, view: View, turn: str | None) -> Iterator[tuple[int | None, CodexSpan]]:
         """Yield the turns with their numbers: all that a view shows, or one."""
         active = self.whole.active
         if turn is None:
