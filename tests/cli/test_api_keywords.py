@@ -14,7 +14,7 @@ from prong.api.functions import ForkArguments, WorkerForkArguments
 from prong.api.worker import WorkerArguments
 from prong.cli.forks.fork import fork as fork_command
 from prong.cli.search.find import find as find_command
-from prong.cli.workers.run import run as run_command
+from prong.cli.workers.start import run as run_command
 from prong.testing.home import IsolatedHome
 from tests.cli.shell import API, Shell
 

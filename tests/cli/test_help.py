@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from prong.cli.main import COMMANDS
+from prong.cli.main import COMMANDS, SECTIONS, command_named
 from tests.cli.shell import Shell
 
 HEAVY = {
@@ -101,6 +101,12 @@ def test_commands_stand_in_groups_with_whole_sentences(shell: Shell) -> None:
     titles = [line for line in text.splitlines() if line and not line.startswith(" ")]
     assert titles == ["Sessions:", "Forks:", "Workers:", "Setup:"]
     assert "..." not in text
+
+
+def test_a_summary_is_the_first_line_of_the_help() -> None:
+    for names in SECTIONS.values():
+        for name, (_, summary) in names.items():
+            assert command_named(name).get_short_help_str(100) == summary
 
 
 def test_version(shell: Shell) -> None:

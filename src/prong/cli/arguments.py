@@ -1,149 +1,106 @@
-"""Argument types that several commands share, with shell completion."""
+"""Arguments and options that several commands share, with shell completion."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
-from prong.errors import NotFound, ProngError
+from prong.cli.output import open_app
+from prong.errors import NotFound, ProngError, UsageError
 from prong.model.times import EXAMPLES, moment
+from prong.views.text import clean, cut, short_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from prong.app import App
+    from prong.model.workers import Placement, RunOptions
+
+C = TypeVar("C", bound=Callable[..., Any])
+R = TypeVar("R")
 
 _MOST_COMPLETIONS = 50
 _HELP_COLUMNS = 60
+_PLACES = ("split", "window", "tab")
+READY_SECONDS = 60.0
+
+# -- types -----------------------------------------------------------------------------------
 
 
-class SessionArgument(click.ParamType[str]):
-    """A SESSION argument; completes session ids, `%N` and worker names."""
+class _Known(click.ParamType[str]):
+    """A name or reference that the shell completes."""
 
-    name = "session"
+    def __init__(self, name: str, known: "Callable[[str], Iterable[CompletionItem]]") -> None:
+        self.name = name
+        self._known = known
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
-
-        from prong.cli.output import open_app
-        from prong.views.text import clean, cut
-
         try:
-            app = open_app()
-            sessions = app.sessions.all()
+            return list(self._known(incomplete))
         except ProngError:
             return []  # errors have no place in completion; the command itself reports them
-        if incomplete.startswith("%"):
-            titles = {(session.agent, session.id): session.title for session in sessions}
-            return [
-                CompletionItem(f"%{number}", help=cut(clean(title), _HELP_COLUMNS))
-                for number, title in _hits(app, titles)
-                if f"%{number}".startswith(incomplete)
-            ]
-        matches = [
-            session
-            for session in sessions
-            if str(session.ref).startswith(incomplete) or session.id.startswith(incomplete)
-        ]
-        # A worker's name also selects its session.
-        workers = _workers(app, incomplete) if incomplete else []
-        if not (matches or workers):
-            return [CompletionItem(incomplete, type="file")]
-        completions = [
-            CompletionItem(clean(str(session.ref)), help=cut(clean(session.title), _HELP_COLUMNS))
-            for session in matches[:_MOST_COMPLETIONS]
-        ]
-        return [*workers, *completions]
 
 
-def _hits(app: "App", titles: Mapping[tuple[str, str], str]) -> Iterator[tuple[int, str]]:
-    """Yield the numbers and titles of the last search's hits whose sessions still exist."""
-    for number in range(1, _MOST_COMPLETIONS + 1):
-        try:
-            hit = app.search.last.hit(number)
-        except NotFound:
-            continue
-        if (hit.agent, hit.session) in titles:
-            yield number, titles[hit.agent, hit.session]
-
-
-class WorkerArgument(click.ParamType[str]):
-    """A worker name; completes recorded workers."""
-
-    name = "name"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        from prong.cli.output import open_app
-
-        try:
-            return _workers(open_app(), incomplete)
-        except ProngError:
-            return []
-
-
-def _workers(app: "App", incomplete: str) -> "list[CompletionItem]":
-    """Complete worker names. Without a database there are no workers to load."""
+def _item(value: str, text: str | None = None, kind: str = "plain") -> "CompletionItem":
     from click.shell_completion import CompletionItem
 
-    from prong.views.text import clean, cut, short_path
+    return CompletionItem(value, kind, text and cut(clean(text), _HELP_COLUMNS))
 
+
+def _starting(names: Iterable[str], incomplete: str) -> "list[CompletionItem]":
+    return [_item(name) for name in names if name.startswith(incomplete)]
+
+
+def _workers(incomplete: str) -> "list[CompletionItem]":
+    app = open_app()
     if not (app.state_dir / "state.db").exists():
-        return []
+        return []  # no workers, whose records need not be loaded
     return [
-        CompletionItem(
-            clean(worker.name),
-            help=cut(f"{worker.agent} in {short_path(str(worker.workspace))}", _HELP_COLUMNS),
-        )
+        _item(clean(worker.name), f"{worker.agent} in {short_path(str(worker.workspace))}")
         for worker in app.workers.records.all()
         if worker.name.startswith(incomplete)
     ]
 
 
-class TerminalArgument(click.ParamType[str]):
-    """A terminal name."""
-
-    name = "name"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
-
-        from prong.cli.output import open_app
-
-        try:
-            names = open_app().terminals.names()
-        except ProngError:
-            return []
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-class AgentArgument(click.ParamType[str]):
-    """An agent name."""
-
-    name = "name"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        from click.shell_completion import CompletionItem
-
-        from prong.cli.output import open_app
-
-        try:
-            names = list(open_app().stores)
-        except ProngError:
-            return []
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+def _sessions(incomplete: str) -> "list[CompletionItem]":
+    """Complete session ids, `%N` and worker names."""
+    app = open_app()
+    sessions = app.sessions.all()
+    if incomplete.startswith("%"):
+        titles = {(session.agent, session.id): session.title for session in sessions}
+        items: list[CompletionItem] = []
+        for number in range(1, _MOST_COMPLETIONS + 1):
+            try:
+                hit = app.search.last.hit(number)
+            except NotFound:
+                continue
+            title = titles.get((hit.agent, hit.session))
+            if title is not None and f"%{number}".startswith(incomplete):
+                items.append(_item(f"%{number}", title))
+        return items
+    matches = [
+        session
+        for session in sessions
+        if str(session.ref).startswith(incomplete) or session.id.startswith(incomplete)
+    ]
+    # A worker's name also selects its session.
+    workers = _workers(incomplete) if incomplete else []
+    if not (matches or workers):
+        return [_item(incomplete, kind="file")]
+    shown = matches[:_MOST_COMPLETIONS]
+    return [*workers, *(_item(clean(str(one.ref)), one.title) for one in shown)]
 
 
-class SinceArgument(click.ParamType[datetime]):
+SESSION = _Known("session", _sessions)
+WORKER = _Known("name", _workers)
+AGENT = _Known("name", lambda incomplete: _starting(open_app().stores, incomplete))
+TERMINAL = _Known("name", lambda incomplete: _starting(open_app().terminals.names(), incomplete))
+
+
+class _Since(click.ParamType[datetime]):
     """A point in time: `3d`, `12h`, `2w`, `yesterday`, or a date."""
 
     name = "when"
@@ -157,6 +114,11 @@ class SinceArgument(click.ParamType[datetime]):
             return moment(str(value))
         except ValueError:
             self.fail(f"{value!r} is not a time; try {EXAMPLES}", param, ctx)
+
+
+SINCE = _Since()
+
+# -- commands whose words click cannot parse alone ---------------------------------------------
 
 
 class OptionalNumbers(click.Command):
@@ -174,15 +136,121 @@ class OptionalNumbers(click.Command):
         words: list[str] = []
         for before, word, following in zip(["", *args], args, [*args[1:], ""], strict=False):
             alone = word in self.ALONE and word in taking and before not in taking - {*self.ALONE}
-            missing = alone and not _is_number(following)
+            # More digits are the beginning of a session id.
+            missing = alone and not re.fullmatch(r"\d{1,6}(\.\d*)?", following)
             words.append(f"{word}={self.ALONE[word]}" if missing else word)
         return super().parse_args(ctx, words)
 
 
-def _is_number(word: str) -> bool:
-    # More digits are the beginning of a session id.
-    return re.fullmatch(r"\d{1,6}(\.\d*)?", word) is not None
+class WithRest(click.Command):
+    """Command that gets the words after `--` as a parameter of its own."""
+
+    def __init__(self, *args: Any, rest: str, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self._rest = rest
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        remaining = super().parse_args(ctx, args[:end])
+        ctx.params[self._rest] = tuple(args[end + 1 :])
+        return remaining
 
 
-worker_argument = click.argument("name", type=WorkerArgument(), metavar="NAME")
-session_argument = click.argument("session", type=SessionArgument(), metavar="SESSION[@TURN]")
+# -- arguments and options -----------------------------------------------------------------------
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
+    """Combine options to one decorator."""
+
+    def add(command: C) -> C:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def filter_options(project: Any = None, what: str = "sessions changed") -> Callable[[C], C]:
+    """Add the options that exclude sessions; `project` is the type of a folder."""
+    return together(
+        click.option("-a", "--agent", type=AGENT, help="Only sessions of this agent."),
+        click.option(
+            "-p",
+            "--project",
+            type=project,
+            metavar="FOLDER",
+            help="Only sessions that ran in this folder or below it.",
+        ),
+        click.option(
+            "-s",
+            "--since",
+            type=SINCE,
+            help=f"Only {what} since: 3d, 12h, yesterday, 2026-11-01.",
+        ),
+    )
+
+
+worker_argument = click.argument("name", type=WORKER, metavar="NAME")
+worker_arguments = click.argument("names", type=WORKER, metavar="NAME...", nargs=-1, required=True)
+session_argument = click.argument("session", type=SESSION, metavar="SESSION[@TURN]")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON value, for scripts."
+)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
+terminal_option = click.option(
+    "--terminal",
+    type=TERMINAL,
+    metavar="NAME",
+    help="Terminal for the pane: tmux, kitty, wezterm, iterm2.",
+)
+pane_options = together(
+    terminal_option,
+    click.option("--split", is_flag=True, help="Open a pane next to this one."),
+    click.option("--window", is_flag=True, help="Open a new window."),
+    click.option("--tab", is_flag=True, help="Open a new tab."),
+)
+ready_option = click.option(
+    "--ready-timeout",
+    type=click.FloatRange(min=0),
+    default=READY_SECONDS,
+    metavar="SECONDS",
+    help="Time limit for the agent to start (default: 60).",
+)
+answer_timeout_option = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    default=1800,
+    help="Time limit of --wait (default: 1800).",
+)
+
+# -- what options mean -----------------------------------------------------------------------------
+
+
+def request(kind: Callable[..., R], given: dict[str, Any], **fields: Any) -> R:
+    """Build a request from `fields` and the options that are named like its other fields."""
+    names: tuple[str, ...] = getattr(kind, "__struct_fields__", ()) or getattr(kind, "_fields", ())
+    return kind(**{name: given[name] for name in names if name in given} | fields)
+
+
+def run_options(given: dict[str, Any], **fields: Any) -> "RunOptions":
+    """Return how to start the agent."""
+    from prong.model.workers import RunOptions
+
+    settings = given["settings"]
+    return request(RunOptions, given, settings=settings and settings.absolute(), **fields)
+
+
+def placement(given: dict[str, Any]) -> "Placement | None":
+    """Return where the pane opens; None leaves it to the configuration and the terminal."""
+    chosen = [name for name in _PLACES if given[name]]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} or --{chosen[1]}, not both", hint=f"--{chosen[0]}")
+    from prong.model.workers import Placement
+
+    return Placement(chosen[0]) if chosen else None
+
+
+def asks_for_pane(given: dict[str, Any]) -> bool:
+    return given["terminal"] is not None or any(given[name] for name in _PLACES)

@@ -16,21 +16,51 @@ from prong.errors import ProngError, UsageError, out_of_memory
 from prong.views.text import clean
 
 SECTIONS = {
-    "Search": ("find", "ui", "index"),
-    "Sessions": ("list", "show", "turns", "diff", "resume", "export"),
-    "Forks": ("fork", "tree", "snapshot", "worktrees"),
-    "Workers": (
-        *("run", "ps", "status", "send", "wait", "attach", "log", "key"),
-        *("clone", "stop", "restart", "rename", "serve"),
-    ),
-    "Setup": ("hooks", "mcp", "schedule", "doctor", "demo", "completion"),
+    "Search": {
+        "find": ("search.find", "Search past turns."),
+        "ui": ("search.ui", "Open the terminal UI."),
+        "index": ("search.index", "Update the search index."),
+    },
+    "Sessions": {
+        "list": ("sessions.list", "List sessions of all projects, newest first."),
+        "show": ("sessions.show", "Show the transcript of a session or of one turn."),
+        "turns": ("sessions.turns", "List the turns of a session."),
+        "diff": ("sessions.diff", "Show code changes."),
+        "resume": ("sessions.resume", "Resume a session."),
+        "export": ("sessions.export", "Export sessions as Markdown."),
+    },
+    "Forks": {
+        "fork": ("forks.fork", "Fork a session at a turn."),
+        "tree": ("forks.tree", "Show which sessions were forked from which."),
+        "snapshot": ("forks.snapshot", "Capture the current code as that of the last turn."),
+        "worktrees": ("forks.worktrees", "List and prune the worktrees of forks."),
+    },
+    "Workers": {
+        "run": ("workers.start", "Start a worker."),
+        "ps": ("workers.table", "List workers and their state."),
+        "status": ("workers.control", "Show worker status and its evidence."),
+        "send": ("workers.control", "Send a prompt to a worker."),
+        "wait": ("workers.control", "Wait until workers are idle."),
+        "attach": ("workers.control", "Attach to a worker's pane."),
+        "log": ("workers.control", "Show a worker's transcript."),
+        "key": ("workers.control", "Send keys to a worker's pane."),
+        "clone": ("workers.start", "Clone a worker."),
+        "stop": ("workers.control", "Stop workers."),
+        "restart": ("workers.start", "Restart a worker that is gone or was stopped."),
+        "rename": ("workers.control", "Rename a worker."),
+        "serve": ("workers.control", "Serve workers to other programs over a unix socket."),
+    },
+    "Setup": {
+        "hooks": ("setup.hooks", "Manage the hooks that capture code after every turn."),
+        "mcp": ("setup.mcp", "Run the MCP server."),
+        "schedule": ("setup.schedule", "Schedule index updates and exports."),
+        "doctor": ("setup.doctor", "Check the installation, and show how to fix what is missing."),
+        "demo": ("setup.demo", "Try prong on sample sessions, in a temporary folder."),
+        "completion": ("setup.completion", "Print a script for shell completion."),
+    },
 }
-"""Commands as `prong --help` groups them. Each group is a package here."""
-COMMANDS = {
-    name: f"{title.lower()}.{name}.{name}" for title, names in SECTIONS.items() for name in names
-}
-COMMANDS["list"] = "sessions.listing.list_sessions"
-"""Module and function of each command, imported on first use."""
+"""Commands as `prong --help` groups them: module and summary. Help imports none of them."""
+COMMANDS = {name: module for names in SECTIONS.values() for name, (module, _) in names.items()}
 _OTHER_NAMES = {
     **dict.fromkeys(("search", "grep", "query"), "find"),
     **dict.fromkeys(("ls", "sessions"), "list"),
@@ -48,8 +78,6 @@ _OTHER_NAMES = {
     **dict.fromkeys(("daemon", "server"), "serve"),
 }
 """Names that people may try, and the commands that they mean."""
-_SHORT_HELP = 80
-"""Maximum length of a command's short help, so that none is cut."""
 
 
 class _ClosedPipe(Exception):
@@ -76,10 +104,10 @@ class _Main(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         longest = max(map(len, COMMANDS))
         for title, names in SECTIONS.items():
-            summaries = [command_named(name).get_short_help_str(_SHORT_HELP) for name in names]
-            padded = [name.ljust(longest) for name in names]
             with formatter.section(title):
-                formatter.write_dl(list(zip(padded, summaries, strict=True)))
+                formatter.write_dl(
+                    [(name.ljust(longest), text) for name, (_, text) in names.items()]
+                )
 
     def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
         with _pipe():
@@ -130,8 +158,8 @@ class _Main(click.Group):
 
 def command_named(name: str) -> click.Command:
     """Import a command."""
-    module, _, attribute = COMMANDS[name].rpartition(".")
-    return cast(click.Command, getattr(import_module(f"prong.cli.{module}"), attribute))
+    module = import_module(f"prong.cli.{COMMANDS[name]}")
+    return cast(click.Command, getattr(module, "list_" if name == "list" else name))
 
 
 def _usage_hint(error: click.UsageError, words: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What all commands share: the application, `--json`, colours, errors."""
+"""What all commands share: the application, `--json`, colours, questions, errors."""
 
 import json
 import os
@@ -6,53 +6,22 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
-from prong.errors import ProngError, UsageError
-from prong.views.text import clean, escaped
+from prong.errors import ProngError, Unavailable, UsageError
+from prong.views.text import cells, clean, cut, escaped
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # importing these takes longer than `prong --help`
     from prong.app import App
-
-C = TypeVar("C", bound=Callable[..., Any])
+    from prong.model.forks import Launch
 
 _UNKNOWN_WIDTH = 80
-_APP = "prong.app"
 _LEAST_WIDTH = 20
 _PATIENCE_SECONDS = 1.0
-
-
-def open_app() -> "App":
-    """Create the application. Imported here, because `prong --help` does not need it."""
-    app = _factory.get()()
-    if context := click.get_current_context(silent=True):
-        context.find_root().meta[_APP] = app
-        context.call_on_close(app.close)
-        # Runs before app.close. With --json, the notices are in the result instead.
-        if not context.params.get("as_json"):
-            context.call_on_close(lambda: _tell(app))
-    return app
-
-
-def _tell(app: "App") -> None:
-    """Print notices about damaged or repaired records."""
-    from prong.setup.database import notices
-
-    for notice in notices(app.state_dir):
-        click.echo(f"{styled('prong:', fg='yellow')} {clean(notice)}", err=True)
-
-
-def _with_notices(value: Any) -> Any:
-    context = click.get_current_context(silent=True)
-    app = context.find_root().meta.get(_APP) if context else None
-    if app is None or not isinstance(value, dict):
-        return value
-    from prong.setup.database import notices
-
-    answer, warnings = cast(dict[str, Any], value), notices(app.state_dir)
-    return {**answer, "warnings": [*answer.get("warnings", ()), *warnings]} if warnings else answer
 
 
 def _make_app() -> "App":
@@ -62,6 +31,39 @@ def _make_app() -> "App":
 
 
 _factory: ContextVar[Callable[[], "App"]] = ContextVar("factory", default=_make_app)
+
+
+def open_app() -> "App":
+    """Return the application of this command, which is closed with the command."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.obj is not None:
+        return cast("App", context.obj)
+    app = _factory.get()()
+    if context is not None:
+        context.obj = app
+        context.call_on_close(app.close)
+        # Runs before app.close. With --json, the notices are in the result instead.
+        if not context.params.get("as_json"):
+            context.call_on_close(lambda: _print_notices(app.state_dir))
+    return app
+
+
+def _print_notices(state: Path) -> None:
+    """Print notices about damaged or repaired records."""
+    from prong.setup.database import notices
+
+    for notice in notices(state):
+        click.echo(f"{styled('prong:', fg='yellow')} {clean(notice)}", err=True)
+
+
+def _with_notices(value: Any) -> Any:
+    context = click.get_current_context(silent=True)
+    if context is None or context.obj is None or not isinstance(value, dict):
+        return value
+    from prong.setup.database import notices
+
+    answer, warnings = cast(dict[str, Any], value), notices(open_app().state_dir)
+    return {**answer, "warnings": [*answer.get("warnings", ()), *warnings]} if warnings else answer
 
 
 @contextmanager
@@ -77,12 +79,6 @@ def using(factory: Callable[[], "App"]) -> Generator[None]:
 def is_on_samples() -> bool:
     """Return whether this is `prong demo`, where nothing is started."""
     return _factory.get() is not _make_app
-
-
-def json_option(command: C) -> C:
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON value, for scripts."
-    )(command)
 
 
 def print_json(value: Any) -> None:
@@ -112,45 +108,81 @@ def width() -> int | None:
     return max(columns or _UNKNOWN_WIDTH, _LEAST_WIDTH)
 
 
+def fitted(text: str, room: int | None) -> str:
+    """Cut text to the room; None is unlimited."""
+    return text if room is None else cut(text, room)
+
+
+class StatusLine:
+    """The line of stderr at the cursor, a terminal."""
+
+    def __init__(self) -> None:
+        self._shown = 0
+        self._lock = Lock()
+
+    def begin(self, text: str) -> None:
+        """Draw the text if the line is still empty."""
+        if not self._shown:
+            self.draw(text)
+
+    def draw(self, text: str) -> None:
+        # Keep the last column free: the cursor would move to the next line.
+        text = cut(text, self._columns() - 1)
+        with self._lock:
+            padding = " " * max(self._shown - cells(text), 0)
+            start = "\r" if self._shown else ""
+            click.echo(f"{start}{styled(text, dim=True)}{padding}", err=True, nl=False)
+            self._shown = cells(text)
+
+    def clear(self) -> None:
+        if self._shown:
+            # Also erase the `^C` that the terminal shows.
+            columns = min(self._shown + len("^C"), self._columns())
+            click.echo(f"\r{' ' * columns}\r", err=True, nl=False)
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(sys.stderr.fileno()).columns or _UNKNOWN_WIDTH
+        except OSError:
+            return _UNKNOWN_WIDTH
+
+
 @contextmanager
-def patience(text: str = "reading sessions ...") -> Generator[None]:
-    """On a terminal, show what takes so long after a second; erase it when done."""
-    if not _is_terminal(sys.stderr):
-        yield
+def patience(text: str = "reading sessions ...") -> Generator[StatusLine | None]:
+    """Show what takes so long after a second, and erase it when done.
+
+    Yields the line, to draw something better; None without a terminal.
+    """
+    if not is_terminal(sys.stderr):
+        yield None
         return
-    from threading import Event, Timer
-
-    printed = Event()
-
-    def say() -> None:
-        printed.set()
-        click.echo(styled(text, dim=True), err=True, nl=False)
-
-    timer = Timer(_PATIENCE_SECONDS, say)
+    line = StatusLine()
+    timer = Timer(_PATIENCE_SECONDS, line.begin, [text])
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield line
     finally:
         timer.cancel()
         timer.join()
-        if printed.is_set():
-            click.echo(f"\r{' ' * len(text)}\r", err=True, nl=False)
+        line.clear()
+
+
+def is_terminal(stream: Any) -> bool:
+    # A stream that was closed before prong started is None.
+    return stream is not None and stream.isatty()
 
 
 def can_ask() -> bool:
     """Return whether a person can answer a question."""
-    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
-def is_shown() -> bool:
-    """Return whether stdout is a terminal."""
-    return _is_terminal(sys.stdout)
-
-
-def _is_terminal(stream: Any) -> bool:
-    # A stream that was closed before prong started is None.
-    return stream is not None and stream.isatty()
+def agree(question: str, refusal: str, hint: str, *, quiet: bool) -> None:
+    """Ask before something is changed: only a person, or --yes, may agree."""
+    if quiet or not can_ask():
+        raise UsageError(refusal, hint=hint)
+    click.confirm(question, default=False, abort=True, err=True)
 
 
 def read_prompt(given: str | None, hint: str = "--prompt TEXT") -> str | None:
@@ -168,6 +200,13 @@ def note(text: str) -> None:
     click.echo(styled(clean(text), dim=True), err=True)
 
 
+def note_error(error: ProngError, about: str = "") -> None:
+    """Print an error that stops only a part of the work, and its hint."""
+    note(f"{about}: {error.message}" if about else error.message)
+    if error.hint:
+        note(f"try: {error.hint}")
+
+
 def fail(error: ProngError, words: Sequence[str]) -> int:
     """Print an error and its hint; return the exit status."""
     if "--json" in words:
@@ -179,3 +218,19 @@ def fail(error: ProngError, words: Sequence[str]) -> int:
             hint = clean(error.hint, lines=True)
             click.echo(f"{styled('try:', fg='yellow')} {hint}", err=True)
     return error.exit_code
+
+
+def become(launch: "Launch") -> NoReturn:
+    """Replace this process with a program."""
+    from prong.agents.run import environment
+
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed with `prong >&-`
+            stream.flush()
+    try:
+        os.chdir(launch.cwd)
+        os.execvpe(launch.argv[0], list(launch.argv), environment(launch))  # noqa: S606
+    except OSError as error:
+        raise Unavailable(
+            f"{launch.argv[0]} does not start: {error.strerror}", hint="prong doctor"
+        ) from None

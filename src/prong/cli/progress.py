@@ -1,20 +1,14 @@
-"""Progress line on stderr for long jobs, erased when done. Silent without a terminal."""
+"""Progress on stderr for long jobs, erased when done: a bar, or a spinner."""
 
-import os
+import itertools
 import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any
+from threading import Event, Thread
 
-import click
-
-from prong.cli.output import styled
-from prong.views.text import cells, cut
-
-if TYPE_CHECKING:
-    from prong.model.search import IndexProgress
+from prong.cli.output import StatusLine, is_terminal, note, patience
+from prong.model.search import IndexProgress, ignore_progress
 
 _BAR = 20
 _MEGABYTE = 1_000_000
@@ -25,8 +19,9 @@ _SETTLED = 1.0
 _NAMES = {"sessions": "reading sessions", "meaning": "embedding"}
 _MORE = "more sessions"
 """Label for another agent's sessions: their number is unknown until the first agent is done."""
-_UNKNOWN_WIDTH = 80
-_PATIENCE_SECONDS = 1.0
+_FRAMES = r"-\|/"
+_DELAY = 0.4
+"""Seconds before a spinner is shown, so that short waits show nothing."""
 
 
 class ProgressBar:
@@ -49,9 +44,9 @@ class ProgressBar:
         self._before = 0
         """Amount done when the total last grew; the bar starts over there."""
         self._last = (0, 0)
-        self.drawn = False
+        self._drawn = False
 
-    def __call__(self, now: "IndexProgress") -> None:
+    def __call__(self, now: IndexProgress) -> None:
         clock = self._clock()
         if now.phase != self._phase:
             # Cached entries do not count for the rate.
@@ -61,15 +56,13 @@ class ProgressBar:
         if 0 < self._last[1] < total:
             self._before = self._last[0]
         self._last = (done, total)
-        if clock < self._next and now.done < now.total:
-            return
-        if clock < self._next and not self.drawn:
+        if clock < self._next and (now.done < now.total or not self._drawn):
             return
         self._next = clock + _PAUSE
-        self.drawn = True
+        self._drawn = True
         self._draw(self._line(now, clock - self._begun))
 
-    def _line(self, now: "IndexProgress", seconds: float) -> str:
+    def _line(self, now: IndexProgress, seconds: float) -> str:
         name = _MORE if self._before and now.phase == "sessions" else _NAMES[now.phase]
         in_bytes = now.bytes_done > 0 or now.bytes_total > 0
         done, total = _amount(now)
@@ -97,7 +90,7 @@ def _told(done: int, total: int, *, in_bytes: bool) -> str:
     return f"{done:,}{of}{' MB' if in_bytes else ''}"
 
 
-def _amount(now: "IndexProgress") -> tuple[int, int]:
+def _amount(now: IndexProgress) -> tuple[int, int]:
     """Return what is done and the total; in bytes if known, because files differ in size."""
     if now.bytes_done or now.bytes_total:
         return now.bytes_done, now.bytes_total
@@ -115,55 +108,44 @@ def duration(seconds: float) -> str:
 @contextmanager
 def progress(
     delay: float = 0, text: str = "reading sessions ..."
-) -> Generator[Callable[["IndexProgress"], None]]:
+) -> Generator[Callable[[IndexProgress], None]]:
     """Yield a progress callback that draws a bar. Silent without a terminal.
 
     Show `text` if nothing has been drawn after a second.
     """
-    stderr: Any = sys.stderr  # None if it was closed before prong started
-    if stderr is None or not stderr.isatty():
-        yield lambda _: None
+    with patience(text) as line:
+        yield ProgressBar(line.draw, delay=delay) if line else ignore_progress
+
+
+@contextmanager
+def spinner(text: str) -> Generator[Callable[[str], None]]:
+    """Show a spinner with elapsed seconds; yield a function that changes its text.
+
+    Without a terminal, that function prints each text once.
+    """
+    if not is_terminal(sys.stderr):
+        yield note
         return
-    line = StatusLine()
-    timer = Timer(_PATIENCE_SECONDS, line.begin, [text])
-    timer.daemon = True
-    timer.start()
+    line, over = StatusLine(), Event()
+    start = time.monotonic()
+
+    def say(other: str) -> None:
+        nonlocal text
+        text = other
+
+    def spin() -> None:
+        if over.wait(_DELAY):
+            return
+        for frame in itertools.cycle(_FRAMES):
+            line.draw(f"{frame} {text} {time.monotonic() - start:.0f} s")
+            if over.wait(_PAUSE):
+                return
+
+    thread = Thread(target=spin, daemon=True)
+    thread.start()
     try:
-        yield ProgressBar(line.draw, delay=delay)
+        yield say
     finally:
-        timer.cancel()
-        timer.join()
+        over.set()
+        thread.join()
         line.clear()
-
-
-class StatusLine:
-    """The terminal line at the cursor."""
-
-    def __init__(self) -> None:
-        self._shown = 0
-        self._lock = Lock()
-
-    def begin(self, text: str) -> None:
-        """Draw the text if the line is still empty."""
-        if not self._shown:
-            self.draw(text)
-
-    def draw(self, text: str) -> None:
-        # Keep the last column free: the cursor would move to the next line.
-        text = cut(text, self._columns() - 1)
-        with self._lock:
-            padding = " " * max(self._shown - cells(text), 0)
-            click.echo(f"\r{styled(text, dim=True)}{padding}", err=True, nl=False)
-            self._shown = cells(text)
-
-    def clear(self) -> None:
-        if self._shown:
-            # Also erase the `^C` that the terminal shows.
-            columns = min(self._shown + len("^C"), self._columns())
-            click.echo(f"\r{' ' * columns}\r", err=True, nl=False)
-
-    def _columns(self) -> int:
-        try:
-            return os.get_terminal_size(sys.stderr.fileno()).columns or _UNKNOWN_WIDTH
-        except OSError:
-            return _UNKNOWN_WIDTH

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from prong.model.code import DiffStat, Snapshot
-from prong.model.forks import Fork, ForkPlan, Launch
-from prong.model.sessions import Conversation, Message, Session, Skipped, Turn
+from prong.model.forks import Fork, ForkPlan, ForkPoint, Launch
+from prong.model.sessions import Conversation, Message, Session, SessionRef, Skipped, Turn
 
 if TYPE_CHECKING:  # types only, so that a command loads just the modules it uses
     from prong.code.diff import CodeDiff
@@ -26,31 +29,41 @@ def time(value: datetime | None) -> str | None:
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def plain(value: Any) -> Any:
+    """Convert a field to a JSON value."""
+    match value:
+        case datetime():
+            return time(value)
+        case Enum():
+            return value.value
+        case Path() | SessionRef() | ForkPoint():
+            return str(value)
+        case tuple():
+            return [plain(item) for item in cast(tuple[Any, ...], value)]
+        case Mapping():
+            return dict(cast(Mapping[str, Any], value))
+        case _:
+            return value
+
+
+def fields(value: object, *names: str) -> View:
+    """Return the named fields as JSON values."""
+    return {name: plain(getattr(value, name)) for name in names}
+
+
 def session(value: Session) -> View:
+    start = ("ref", "agent", "id", "title", "cwd", "cwds", "branch", "model", "entrypoint")
     return {
-        "ref": str(value.ref),
-        "agent": value.agent,
-        "id": value.id,
-        "title": value.title,
-        "cwd": value.cwd,
-        "cwds": list(value.cwds),
-        "branch": value.branch,
-        "model": value.model,
-        "entrypoint": value.entrypoint,
-        "started": time(value.started),
-        "updated": time(value.updated),
+        **fields(value, *start, "started", "updated"),
         "turns": value.turn_count,
         "size": value.size,
         "path": value.file,
-        "parent": str(value.parent) if value.parent else None,
-        "inherited": value.inherited,
-        "archived": value.archived,
-        "headless": value.headless,
+        **fields(value, "parent", "inherited", "archived", "headless"),
     }
 
 
 def skipped(value: Skipped) -> View:
-    return {"path": str(value.path), "reason": value.reason, "offset": value.offset}
+    return fields(value, "path", "reason", "offset")
 
 
 def listing(value: Listing) -> View:
@@ -65,30 +78,15 @@ def listing(value: Listing) -> View:
 
 
 def turn(value: Turn) -> View:
+    start = ("index", "id", "kind", "prompt", "queued", "started", "ended", "state", "files")
     return {
-        "index": value.index,
-        "id": value.id,
-        "kind": value.kind.value,
-        "prompt": value.prompt,
-        "queued": list(value.queued),
-        "started": time(value.started),
-        "ended": time(value.ended),
-        "state": value.state.value,
-        "files": list(value.files),
-        "commands": [
-            {"command": command.command, "exit_code": command.exit_code}
-            for command in value.commands
-        ],
-        "tools": dict(value.tools),
-        "tokens": value.tokens,
-        "snapshot": value.snapshot,
+        **fields(value, *start),
+        "commands": [fields(item, "command", "exit_code") for item in value.commands],
+        **fields(value, "tools", "tokens", "snapshot"),
         "diffstat": diffstat(value.changes),
         "since": _since(value),
         "late": value.late,
-        "gaps": [
-            {"kind": gap.kind.value, "reason": gap.reason, "path": gap.path, "size": gap.size}
-            for gap in value.gaps
-        ],
+        "gaps": [fields(item, "kind", "reason", "path", "size") for item in value.gaps],
     }
 
 
@@ -100,9 +98,7 @@ def _since(value: Turn | CodeDiff) -> str | None:
 
 
 def diffstat(value: DiffStat | None) -> View | None:
-    if value is None:
-        return None
-    return {"files": value.files, "added": value.added, "removed": value.removed}
+    return fields(value, "files", "added", "removed") if value else None
 
 
 def conversation(value: Conversation) -> View:
@@ -111,40 +107,21 @@ def conversation(value: Conversation) -> View:
         "turns": [turn(item) for item in value.turns],
         "abandoned": [turn(item) for item in value.abandoned],
         "compactions": list(value.compactions),
-        "subagents": [
-            {"id": item.id, "path": str(item.path), "kind": item.kind, "call_id": item.call_id}
-            for item in value.subagents
-        ],
+        "subagents": [fields(item, "id", "path", "kind", "call_id") for item in value.subagents],
         "skipped": [skipped(item) for item in value.skipped],
     }
 
 
 def message(value: Message) -> View:
-    tool = value.tool
+    tool = ("id", "name", "input", "gist", "output", "failed", "exit_code")
     return {
-        "turn": value.turn,
-        "role": value.role,
-        "text": value.text,
-        "time": time(value.time),
-        "tool": tool
-        and {
-            "id": tool.id,
-            "name": tool.name,
-            "input": tool.input,
-            "gist": tool.gist,
-            "output": tool.output,
-            "failed": tool.failed,
-            "exit_code": tool.exit_code,
-        },
+        **fields(value, "turn", "role", "text", "time"),
+        "tool": fields(value.tool, *tool) if value.tool else None,
     }
 
 
 def demo(value: Demo) -> View:
-    return {
-        "repository": str(value.repository),
-        "environment": dict(value.environment),
-        "sessions": [str(ref) for ref in value.sessions],
-    }
+    return fields(value, "repository", "environment", "sessions")
 
 
 def forest(value: Forest) -> View:
@@ -163,11 +140,7 @@ def _node(value: LineageNode) -> View:
 
 
 def launch(value: Launch) -> View:
-    return {
-        "command": list(value.argv),
-        "cwd": str(value.cwd),
-        "env": dict(value.env),
-    }
+    return {"command": list(value.argv), **fields(value, "cwd", "env")}
 
 
 def plan(value: ForkPlan) -> View:
@@ -175,63 +148,36 @@ def plan(value: ForkPlan) -> View:
         "parent": str(value.point),
         "turn_id": value.point.turn_id,
         "child": f"{value.agent}:{value.new_id}" if value.new_id else None,
-        "agent": value.agent,
-        "method": value.method.value,
-        "code": value.code.value,
-        "workspace": str(value.workspace),
+        **fields(value, "agent", "method", "code", "workspace"),
         "branch": value.worktree.branch if value.worktree else None,
-        "title": value.title,
-        "prompt": value.prompt,
-        "before_compaction": value.before_compaction,
-        "tokens": value.tokens,
-        "window": value.window,
+        **fields(value, "title", "prompt", "before_compaction", "tokens", "window"),
         **launch(value.launch),
         "warnings": list(value.warnings),
     }
 
 
 def snapshot(value: Snapshot) -> View:
+    names = ("ref", "commit", "tree", "staged_tree", "head", "branch", "taken", "late", "changed")
     return {
         "session": f"{value.agent}:{value.session}",
         "turn": value.number,
         "turn_id": value.turn_id,
         "repository": str(value.repo),
-        "ref": value.ref,
-        "commit": value.commit,
-        "tree": value.tree,
-        "staged_tree": value.staged_tree,
-        "head": value.head,
-        "branch": value.branch,
-        "taken": time(value.taken),
-        "late": value.late,
-        "changed": value.changed,
-        "degraded": value.degraded,
-        "left_out": [
-            {"path": item.path, "size": item.size, "reason": item.reason} for item in value.left_out
-        ],
-        "nested": [{"path": item.path, "commit": item.commit} for item in value.nested],
+        **fields(value, *names, "degraded"),
+        "left_out": [fields(item, "path", "size", "reason") for item in value.left_out],
+        "nested": [fields(item, "path", "commit") for item in value.nested],
     }
 
 
 def diff(value: CodeDiff) -> View:
+    names = ("path", "old_path", "status", "added", "removed")
     return {
         "from": str(value.old),
         "from_snapshot": value.old.snapshot.commit,
         "to": str(value.new),
         "to_snapshot": value.new.snapshot.commit,
-        "files": [
-            {
-                "path": file.path,
-                "old_path": file.old_path,
-                "status": file.status,
-                "added": file.added,
-                "removed": file.removed,
-                "binary": file.is_binary,
-            }
-            for file in value.files
-        ],
-        "added": value.stat.added,
-        "removed": value.stat.removed,
+        "files": [{**fields(file, *names), "binary": file.is_binary} for file in value.files],
+        **fields(value.stat, "added", "removed"),
         "since": _since(value),
         "notes": list(value.notes),
     }
@@ -243,41 +189,24 @@ def worktree(value: WorktreeStatus) -> View:
         "name": value.name,
         "path": str(created.path),
         "repository": str(created.repo),
-        "branch": created.branch,
-        "base": created.base,
-        "session": str(value.session) if value.session else None,
-        "title": value.title,
-        "parent": str(value.parent) if value.parent else None,
-        "state": value.state.value,
+        **fields(created, "branch", "base"),
+        **fields(value, "session", "title", "parent", "state"),
         "created": time(created.created),
         "size": value.size,
         "dirty": value.work.would_be_lost,
-        "files": list(value.work.files),
-        "commits": value.work.commits,
-        "under_way": value.work.under_way,
-        "locked": value.locked,
-        "processes": list(value.processes),
-        "problem": value.problem,
+        **fields(value.work, "files", "commits", "under_way"),
+        **fields(value, "locked", "processes", "problem"),
     }
 
 
 def fork(value: Fork) -> View:
     launched: View = {"command": [], "cwd": None, "env": {}}
-    if value.launch:
-        launched = launch(value.launch)
     return {
         "id": value.id,
         "parent": str(value.parent),
         "turn_id": value.parent.turn_id,
-        "child": str(value.child),
-        "method": value.method.value,
-        "code": value.code.value,
-        "path": str(value.path) if value.path else None,
-        "workspace": str(value.workspace) if value.workspace else None,
-        "branch": value.branch,
-        "tokens": value.tokens,
-        "window": value.window,
-        "created": time(value.created),
-        **launched,
+        **fields(value, "child", "method", "code", "path", "workspace", "branch"),
+        **fields(value, "tokens", "window", "created"),
+        **(launch(value.launch) if value.launch else launched),
         "warnings": list(value.warnings),
     }

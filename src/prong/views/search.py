@@ -1,12 +1,9 @@
 """JSON views of searches, stable for scripts (docs/reference/json.md)."""
 
-from typing import Any
-
 from prong.model.search import Attempt, Hit, IndexState, SearchRequest, SearchResult
 from prong.model.sessions import SessionRef, Turn
 from prong.views import json
-
-View = dict[str, Any]
+from prong.views.json import View
 
 
 def result(value: SearchResult, *, snippets: bool = True) -> View:
@@ -29,16 +26,8 @@ def result(value: SearchResult, *, snippets: bool = True) -> View:
 
 
 def _filters(value: SearchRequest) -> View:
-    return {
-        "agent": value.agent,
-        "project": str(value.project) if value.project is not None else None,
-        "since": json.time(value.since),
-        "files": list(value.files),
-        "has_snapshot": value.has_snapshot,
-        "limit": value.limit,
-        "min_score": value.min_score,
-        "sessions": value.by_session,
-    }
+    names = ("agent", "project", "since", "files", "has_snapshot", "limit", "min_score")
+    return {**json.fields(value, *names), "sessions": value.by_session}
 
 
 def _searched(value: IndexState) -> View:
@@ -48,30 +37,14 @@ def _searched(value: IndexState) -> View:
 
 
 def attempt(value: Attempt) -> View:
-    return {
-        "engine": value.engine,
-        "mode": value.mode,
-        "command": list(value.command),
-        "error": value.error,
-        "skipped": value.skipped,
-        "seconds": round(value.seconds, 3),
-        "hits": value.hits,
-    }
+    view = json.fields(value, "engine", "mode", "command", "error", "skipped", "seconds", "hits")
+    return {**view, "seconds": round(value.seconds, 3)}
 
 
 def index(value: IndexState) -> View:
-    return {
-        "sessions": value.sessions,
-        "turns": value.turns,
-        "age_s": round(value.age_s, 1) if value.age_s is not None else None,
-        "complete": value.complete,
-        "behind": value.behind,
-        "size": value.size,
-        "vectors": value.vectors,
-        "unread": value.unread,
-        "busy": value.busy,
-        "kept": value.kept,
-    }
+    names = ("sessions", "turns", "age_s", "complete", "behind", "size", "vectors", "unread")
+    view = json.fields(value, *names, "busy", "kept")
+    return {**view, "age_s": round(value.age_s, 1) if value.age_s is not None else None}
 
 
 def hit(value: Hit, rank: int, *, snippet: bool = True) -> View:

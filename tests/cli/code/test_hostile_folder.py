@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import prong
-from prong.cli.forks import fzf
+from prong.cli.forks import turn_choice
 from prong.tui.index_process import ENDED, IndexProcess, Step
 from tests.cli.shell import API, Shell
 
@@ -37,7 +37,7 @@ def test_the_trap_works(shop: Shell, mark: Path) -> None:
 
 def test_a_preview_in_fzf(shop: Shell, mark: Path) -> None:
     variables = {"PRONG_PYTHON": sys.executable, "PRONG_SESSION": API}
-    command = fzf.PREVIEW.replace("{1}", "2")
+    command = turn_choice.PREVIEW.replace("{1}", "2")
     result = subprocess.run(
         ["sh", "-c", command], env=shop.env(**variables), capture_output=True, check=True
     )

@@ -163,7 +163,7 @@ def test_the_answer(
     shop: Shell, code: Path, monkeypatch: pytest.MonkeyPatch, answer: str, status: int
 ) -> None:
     workspace = Path(fork(shop)["workspace"])
-    monkeypatch.setattr("prong.cli.forks.worktrees.can_ask", lambda: True)
+    monkeypatch.setattr("prong.cli.output.can_ask", lambda: True)
     result = CliRunner().invoke(main, ["worktrees", "prune"], input=answer)
     assert result.exit_code == status
     # It is named before it is asked for.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from prong.cli.workers.worker_table import print_workers
+from prong.cli.workers.table import print_workers
 from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerStatus
 from prong.paths import state_dir
 from prong.storage.workers import WorkerRecords

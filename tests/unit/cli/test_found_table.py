@@ -61,7 +61,7 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 def said(capsys: pytest.CaptureFixture[str], isolated_home: IsolatedHome) -> Lines:
     def lines(found: SearchResult, *, numbered: bool = True) -> list[str]:
         with App() as app:
-            print_notes(app, found, numbered=numbered)
+            print_notes(found, app.sessions, app.stores, numbered=numbered)
         out, err = capsys.readouterr()
         assert not out
         return err.splitlines()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.cli.search.highlight import highlighted
+from prong.cli.search.found_table import highlighted
 from prong.model.search import Passage
 from prong.views.passage import cleaned, fitted, within
 from prong.views.text import cells

@@ -3,19 +3,16 @@
 import sys
 from collections.abc import Callable, Sequence
 from threading import Thread
-from typing import TYPE_CHECKING
 
 import click
 
 from prong.cli.forks import turn_preview
+from prong.cli.forks.screen import Screen
 from prong.cli.output import styled
+from prong.model.sessions import Turn
 from prong.views.text import cells, clean, cut, pad
+from prong.views.turn_preview import TurnPreview
 from prong.views.turn_table import Layout, row
-
-if TYPE_CHECKING:
-    from prong.cli.forks.screen import Screen
-    from prong.model.sessions import Turn
-    from prong.views.turn_preview import TurnPreview
 
 _BESIDE = 120
 """Columns from which the preview is next to the list."""
@@ -28,11 +25,9 @@ _HELP = "enter fork here · ↑↓ move · / filter · esc leave"
 
 
 def pick(
-    turns: "Sequence[Turn]", title: str, preview: "Callable[[Turn], TurnPreview]", chosen: int
-) -> "Turn | None":
+    turns: Sequence[Turn], title: str, preview: Callable[[Turn], TurnPreview], chosen: int
+) -> Turn | None:
     """Let the person choose a turn, starting at `chosen`; return None if they leave."""
-    from prong.cli.forks.screen import Screen
-
     picker = Picker(turns, title, preview, chosen)
     with Screen(sys.stdin.fileno(), sys.stderr.fileno()) as screen:
         return picker.run(screen)
@@ -43,9 +38,9 @@ class Picker:
 
     def __init__(
         self,
-        turns: "Sequence[Turn]",
+        turns: Sequence[Turn],
         title: str,
-        preview: "Callable[[Turn], TurnPreview]",
+        preview: Callable[[Turn], TurnPreview],
         chosen: int,
     ) -> None:
         self._turns = turns
@@ -70,7 +65,7 @@ class Picker:
         self._maker: Thread | None = None
         self._error: Exception | None = None
 
-    def run(self, screen: "Screen") -> "Turn | None":
+    def run(self, screen: Screen) -> Turn | None:
         while True:
             columns, lines = screen.size()
             screen.draw(self.frame(columns, lines))

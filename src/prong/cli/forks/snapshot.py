@@ -1,22 +1,20 @@
 """`prong snapshot`: capture the current code as that of the last turn."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 
-from prong.cli.arguments import SessionArgument
-from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.arguments import SESSION, json_option
+from prong.cli.output import note, open_app, patience, print_json
 from prong.errors import UsageError
 from prong.model.amounts import counted
+from prong.model.code import Snapshot
+from prong.views import json
 from prong.views.text import age, clean, short_path
-
-if TYPE_CHECKING:
-    from prong.model.code import Snapshot
 
 
 @click.command()
-@click.argument("session", type=SessionArgument(), metavar="[SESSION]", default="last")
+@click.argument("session", type=SESSION, metavar="[SESSION]", default="last")
 @click.option("--again", is_flag=True, help="Replace the snapshot that the turn already has.")
 @json_option
 def snapshot(session: str, again: bool, as_json: bool) -> None:
@@ -26,8 +24,6 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
     agents do this after every turn. The snapshot is a commit under a hidden ref: branches, index
     and files stay as they are.
     """
-    from prong.views import json
-
     app = open_app()
     start = datetime.now(UTC)
     with patience():
@@ -43,7 +39,7 @@ def snapshot(session: str, again: bool, as_json: bool) -> None:
         note(f"captured before ({age(captured.taken)}); replace it with --again")
 
 
-def _print(taken: "Snapshot") -> None:
+def _print(taken: Snapshot) -> None:
     ref = clean(f"{taken.agent}:{taken.session}")
     state = "" if taken.changed else ", the same code as before"
     click.echo(f"{ref}@{taken.number}: {taken.commit[:12]} in {short_path(str(taken.repo))}{state}")

@@ -1,29 +1,23 @@
 """`prong tree`: show which sessions were forked from which."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from prong.cli.arguments import SessionArgument
-from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.views.lineage import rows_of
+from prong.cli.arguments import SESSION, json_option
+from prong.cli.output import note, open_app, patience, print_json, styled, width
+from prong.views import json
+from prong.views.lineage import LineageRow, rows_of
 from prong.views.text import cells
-
-if TYPE_CHECKING:
-    from prong.views.lineage import LineageRow
 
 _MARK = " *"
 """Marks the session given as argument."""
 
 
 @click.command()
-@click.argument("session", type=SessionArgument(), metavar="[SESSION]", required=False)
+@click.argument("session", type=SESSION, metavar="[SESSION]", required=False)
 @click.option("--all", "everything", is_flag=True, help="Include sessions without forks.")
 @json_option
 def tree(session: str | None, everything: bool, as_json: bool) -> None:
     """Show which sessions were forked from which."""
-    from prong.views import json
-
     app = open_app()
     with patience():
         chosen = app.sessions.get(session) if session else None
@@ -37,7 +31,7 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
         note("no forks yet; prong tree --all shows all sessions")
 
 
-def _print(row: "LineageRow", mark: str) -> None:
+def _print(row: LineageRow, mark: str) -> None:
     room = width()
     row = row.fitted(None if room is None else room - cells(mark))
     start = f"{row.lead}{styled(row.at, dim=True)}{styled(row.name, fg='cyan')}"

@@ -1,28 +1,15 @@
 """`prong worktrees`: list and prune the worktrees that prong created."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
-from prong.cli.output import (
-    can_ask,
-    json_option,
-    note,
-    open_app,
-    patience,
-    print_json,
-    styled,
-    width,
-)
-from prong.errors import UsageError
+from prong.cli.arguments import dry_run_option, json_option, yes_option
+from prong.cli.output import agree, fitted, note, open_app, patience, print_json, styled, width
+from prong.code.worktrees.status import PrunePlan, WorktreeStatus
 from prong.model.amounts import counted, size_text
-from prong.views.text import age, cells, clean, cut, pad, short_path, short_refs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from prong.app import App
-    from prong.code.worktrees.status import PrunePlan, WorktreeStatus
+from prong.views import json
+from prong.views.text import age, cells, clean, pad, short_path, short_refs
 
 _COLOURS = {"open": "green", "new": "cyan", "under way": "yellow", "missing": "red"}
 _EMPTY = "no worktrees; prong fork SESSION@TURN makes one"
@@ -39,8 +26,6 @@ def worktrees(context: click.Context, as_json: bool) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from prong.views import json
-
     app = open_app()
     with patience("looking at worktrees ..."):
         statuses = app.code.worktrees.list()
@@ -57,8 +42,8 @@ def worktrees(context: click.Context, as_json: bool) -> None:
 @click.option(
     "--force", is_flag=True, help="Also remove worktrees whose changes exist nowhere else."
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts.")
+@dry_run_option
+@yes_option
 @json_option
 def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Remove finished worktrees, or those you name.
@@ -67,42 +52,38 @@ def prune(names: tuple[str, ...], force: bool, dry_run: bool, yes: bool, as_json
     that exist nowhere else is removed only with --force. Files that git ignores, such as .env and
     build output, are deleted with their worktree. A branch with its own commits is kept.
     """
-    app = open_app()
+    managed = open_app().code.worktrees
     with patience("looking at worktrees ..."):
-        plan = app.code.worktrees.plan_prune(names, force=force)
+        plan = managed.plan_prune(names, force=force)
     if not as_json:
         _show(plan, dry_run=dry_run)
     if plan.removed and not dry_run and not yes:
-        if as_json or not can_ask():
-            raise UsageError("this deletes folders", hint="--yes, or --dry-run to see them")
         count = counted(len(plan.removed), "worktree")
         question = f"Remove {count}, with all files that git ignores there?"
-        click.confirm(question, default=False, abort=True, err=True)
-    branches = {} if dry_run else _remove(app, plan.removed, force=force, quiet=as_json)
-    if as_json:
-        print_json(_view(plan, branches, dry_run=dry_run))
-
-
-def _remove(
-    app: "App", chosen: "Sequence[WorktreeStatus]", *, force: bool, quiet: bool
-) -> dict[str, str | None]:
-    """Remove worktrees, reporting each at once; map each path to the branch that is kept."""
+        hint = "--yes, or --dry-run to see them"
+        agree(question, "this deletes folders", hint, quiet=as_json)
     branches: dict[str, str | None] = {}
-    for status in chosen:
+    for status in () if dry_run else plan.removed:
         with patience(f"removing {clean(status.name)} ..."):
-            branch = app.code.worktrees.prune(status, force=force)
+            branch = managed.prune(status, force=force)
         branches[str(status.worktree.path)] = branch
-        if quiet:
+        if as_json:
             continue
         click.echo(f"{styled('removed', fg='green')} {clean(status.name)}")
         if branch is not None:
             commits = status.work.commits
             reason = f": it has {counted(commits, 'commit')} of its own" if commits else ""
             note(f"the branch {branch} is kept{reason}")
-    return branches
+    if as_json:
+        removed = [
+            {**json.worktree(row), "kept_branch": branches.get(str(row.worktree.path))}
+            for row in plan.removed
+        ]
+        kept = [{**json.worktree(row.worktree), "reason": row.error.message} for row in plan.kept]
+        print_json({"dry_run": dry_run, "removed": removed, "kept": kept})
 
 
-def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
+def _show(plan: PrunePlan, *, dry_run: bool) -> None:
     _print(plan.removed)
     for status in plan.removed:
         if status.work.would_be_lost:
@@ -116,7 +97,7 @@ def _show(plan: "PrunePlan", *, dry_run: bool) -> None:
         note(f"{counted(len(plan.removed), 'worktree')} would be removed")
 
 
-def _print(found: "Sequence[WorktreeStatus]") -> None:
+def _print(found: Sequence[WorktreeStatus]) -> None:
     rows = [_row(status) for status in found]
     widths = [max(map(cells, column), default=0) for column in zip(*rows, strict=True)]
     short = short_refs(status.session for status in found if status.session)
@@ -129,17 +110,16 @@ def _print(found: "Sequence[WorktreeStatus]") -> None:
         path = short_path(str(status.worktree.path))
         branch = f"{status.worktree.branch} of {short_path(str(status.worktree.repo))}"
         for text in (f"{session}{branch}", path):
-            line = clean(text)
-            line = line if room is None else cut(line, room - 2)
+            line = fitted(clean(text), room and room - 2)
             click.echo(f"  {styled(line, dim=True)}")
 
 
-def _row(one: "WorktreeStatus") -> tuple[str, ...]:
+def _row(one: WorktreeStatus) -> tuple[str, ...]:
     created = age(one.worktree.created)
     return (clean(one.name), one.state.value, created, size_text(one.size), _work(one))
 
 
-def _work(one: "WorktreeStatus") -> str:
+def _work(one: WorktreeStatus) -> str:
     if one.problem:
         return clean(f"git cannot read it: {one.problem}")
     work = one.work
@@ -153,7 +133,7 @@ def _work(one: "WorktreeStatus") -> str:
     return ", ".join(part for part in parts if part) or "clean"
 
 
-def _lost(one: "WorktreeStatus") -> list[str]:
+def _lost(one: WorktreeStatus) -> list[str]:
     """Name the work that exists nowhere else."""
     work = one.work
     parts = [
@@ -162,16 +142,3 @@ def _lost(one: "WorktreeStatus") -> list[str]:
         f"{work.under_way} under way" if work.under_way else "",
     ]
     return [part for part in parts if part]
-
-
-def _view(plan: "PrunePlan", branches: dict[str, str | None], *, dry_run: bool) -> dict[str, Any]:
-    from prong.views import json
-
-    return {
-        "dry_run": dry_run,
-        "removed": [
-            {**json.worktree(row), "kept_branch": branches.get(str(row.worktree.path))}
-            for row in plan.removed
-        ],
-        "kept": [{**json.worktree(row.worktree), "reason": row.error.message} for row in plan.kept],
-    }

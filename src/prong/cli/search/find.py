@@ -2,25 +2,33 @@
 
 import os
 import sys
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from prong.cli.arguments import AgentArgument, OptionalNumbers, SinceArgument
-from prong.cli.output import json_option, note, open_app, print_json, width
+from prong.cli.arguments import (
+    OptionalNumbers,
+    filter_options,
+    json_option,
+    request,
+)
+from prong.cli.output import is_terminal, note, open_app, print_json, read_prompt, width
+from prong.cli.progress import progress
+from prong.cli.search.found_notes import print_notes
+from prong.cli.search.found_table import FoundTable
 from prong.errors import NotFound, UsageError
-
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.model.search import IndexProgress, SearchRequest, SearchResult
+from prong.model.amounts import counted
+from prong.model.record import replace
+from prong.model.search import ENGINES, Hit, IndexProgress, SearchRequest, SearchResult
+from prong.search.last_search import place_of
+from prong.search.service import SearchService
+from prong.views import search as views
 
 _LIMIT = 10
 _LINES_OF_NOTES = 4
 """Lines to keep free below the hits, including the shell prompt."""
-_ENGINES = ("auto", "builtin", "qmd")
 _CODES = ("turn", "now", "head", "none")
 _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
 """Options that need `--fork`."""
@@ -38,17 +46,7 @@ _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
     help="Maximum number of results.",
 )
 @click.option("--min-score", type=click.FloatRange(0, 1), metavar="SCORE", help="Minimum score.")
-@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
-@click.option(
-    "-p",
-    "--project",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Only sessions that ran in this folder or below it.",
-)
-@click.option(
-    "-s", "--since", type=SinceArgument(), help="Only turns since: 3d, 12h, yesterday, 2026-11-01."
-)
+@filter_options(click.Path(path_type=Path), "turns")
 @click.option(
     "-f",
     "--file",
@@ -59,7 +57,7 @@ _OF_FORK = ("into", "code", "prompt", "run", "yes", "dry_run")
 )
 @click.option("--has", type=click.Choice(["snapshot"]), help="Only turns with captured code.")
 @click.option("--sessions", "by_session", is_flag=True, help="Only the best turn of each session.")
-@click.option("--engine", type=click.Choice(_ENGINES), help="Search engine (default: auto).")
+@click.option("--engine", type=click.Choice(ENGINES), help="Search engine (default: auto).")
 @click.option(
     "--collection", default="claude-sessions", metavar="NAME", help="qmd collection to search."
 )
@@ -98,64 +96,49 @@ def find(intent: tuple[str, ...], **given: Any) -> None:
         option = {"run": "exec", "dry_run": "dry-run"}.get(extra[0], extra[0])
         raise UsageError(f"--{option} needs a fork", hint=f"--fork --{option}")
     app = open_app()
-    result, saved = _search(app, intent, given)
-    if given["number"] is not None:
-        _fork(app, result, given)
-        return
-    if given["as_json"]:
-        print_json(_view(result, given))
-        return
-    _show(app, result, snippets=not given["no_snippets"], numbered=saved)
+    wanted = request(
+        SearchRequest,
+        given,
+        here=_here(),
+        has_snapshot=given["has"] == "snapshot",
+        masked=not given["no_mask"],
+    )
+    result = _search(app.search, app.search.read(intent, wanted))
+    saved = app.search.last.keep(result.hits)
+    if result.hits and not saved:
+        unsaved = "the hits could not be saved: their numbers do not work"
+        result = replace(result, notes=(*result.notes, unsaved))
+    as_json, number, snippets = given["as_json"], given["number"], not given["no_snippets"]
+    table = FoundTable(result, width(), snippets=snippets)
+    if not as_json and (number is None or not result.hits):
+        count = table.print(_most_lines())
+        numbered = saved and number is None
+        print_notes(result, app.sessions, app.stores, numbered=numbered, shown=count)
+    answer: dict[str, Any] | None = None
+    if number is not None:
+        hit = _hit(result, number)
+        for line in () if as_json else table.lines(number):
+            click.echo(line, err=True)  # stdout is for the fork
+        answer = _fork(hit, given)
+    if as_json:
+        print_json({**views.result(result, snippets=snippets), **(answer or {})})
 
 
-def _search(
-    app: "App", words: tuple[str, ...], given: dict[str, Any]
-) -> "tuple[SearchResult, bool]":
-    """Search; return the result and whether `%N` can name its hits."""
-    from prong.cli.progress import progress
-    from prong.model.record import replace
-
-    request = app.search.read(words, _request(given))
+def _search(search: SearchService, wanted: SearchRequest) -> SearchResult:
     is_reading = False
 
-    def told(now: "IndexProgress") -> None:
+    def told(now: IndexProgress) -> None:
         nonlocal is_reading
         is_reading = True
         report(now)
 
     try:
         with progress(1.0, "searching ...") as report:
-            result = app.search.find(request, on_progress=told)
+            return search.find(wanted, on_progress=told)
     except KeyboardInterrupt:
         if is_reading:
             note("stopped; what was read is kept, and the next search continues from there")
         raise
-    saved = app.search.last.keep(result.hits)
-    if result.hits and not saved:
-        unsaved = "the hits could not be saved: their numbers do not work"
-        result = replace(result, notes=(*result.notes, unsaved))
-    return result, saved
-
-
-def _request(given: dict[str, Any]) -> "SearchRequest":
-    from prong.model.search import SearchRequest
-
-    since: datetime | None = given["since"]
-    return SearchRequest(
-        agent=given["agent"],
-        project=given["project"],
-        since=since,
-        files=given["files"],
-        has_snapshot=given["has"] == "snapshot",
-        limit=given["limit"],
-        min_score=given["min_score"],
-        here=_here(),
-        fast=given["fast"],
-        by_session=given["by_session"],
-        engine=given["engine"],
-        collection=given["collection"],
-        masked=not given["no_mask"],
-    )
 
 
 def _here() -> Path | None:
@@ -165,62 +148,38 @@ def _here() -> Path | None:
         return None
 
 
-def _view(result: "SearchResult", given: dict[str, Any]) -> dict[str, Any]:
-    from prong.views import search
+def _most_lines() -> int | None:
+    """Return how many lines hits may take so that the best one stays visible.
 
-    return search.result(result, snippets=not given["no_snippets"])
-
-
-def _show(app: "App", result: "SearchResult", *, snippets: bool, numbered: bool) -> None:
-    """Print the hits; without --limit, as many as fit the screen."""
-    from prong.cli.search.found_notes import print_notes
-    from prong.cli.search.found_table import FoundTable
-
-    table = FoundTable(result, width(), snippets=snippets)
-    count = table.print(None if _is_given("limit") else _lines_of_screen())
-    print_notes(app, result, numbered=numbered, shown=count)
-
-
-def _is_given(option: str) -> bool:
-    source = click.get_current_context().get_parameter_source(option)
-    return source is not ParameterSource.DEFAULT
-
-
-def _lines_of_screen() -> int | None:
-    """Return how many lines hits may take so that the best one stays visible."""
-    if not sys.stdout.isatty():
+    With --limit, all hits are wanted; a pipe has room for them.
+    """
+    source = click.get_current_context().get_parameter_source("limit")
+    if source is not ParameterSource.DEFAULT or not is_terminal(sys.stdout):
         return None
     lines = os.get_terminal_size(sys.stdout.fileno()).lines
     return max(lines - _LINES_OF_NOTES, 1) if lines else None
 
 
-def _fork(app: "App", result: "SearchResult", given: dict[str, Any]) -> None:
-    """Run `prong fork` at one of the hits."""
-    from prong.cli.forks.fork import fork, fork_at
-    from prong.search.last_search import place_of
-
-    number: int = given["number"]
-    if not result.hits and not given["as_json"]:
-        _show(app, result, snippets=True, numbered=False)
-    if number > len(result.hits):
-        count = len(result.hits)
+def _hit(result: SearchResult, number: int) -> Hit:
+    count = len(result.hits)
+    if number > count:
         raise NotFound(
-            f"no hit {number}: the search found {count} hit{'' if count == 1 else 's'}",
+            f"no hit {number}: the search found {counted(count, 'hit')}",
             hint="leave --fork out to see the hits" if count else "other words, or fewer filters",
         )
     hit = result.hits[number - 1]
-    point = place_of(hit)
-    if point is None or not hit.can_fork:
+    if place_of(hit) is None or not hit.can_fork:
         reason = hit.warning or "its session no longer exists"
         raise NotFound(f"hit {number} cannot be forked: {reason}", hint=f"--fork {number + 1}")
-    if not given["as_json"]:
-        from prong.cli.search.found_table import FoundTable
+    return hit
 
-        # Show which hit on stderr: stdout is for the fork.
-        table = FoundTable(result, width(), snippets=not given["no_snippets"])
-        table.print_hit(number, err=True)
-    with fork.make_context("fork", [str(point)]) as context:
-        chosen = {name: given[name] for name in (*_OF_FORK, "as_json")}
-        answer = fork_at(str(point), {**context.params, **chosen})
-    if answer is not None:
-        print_json({**_view(result, given), **answer})
+
+def _fork(hit: Hit, given: dict[str, Any]) -> dict[str, Any] | None:
+    from prong.cli.forks.command import ForkCommand, ForkOptions  # most searches need none of it
+    from prong.forks.request import ForkRequest
+    from prong.model.forks import Code
+
+    code = Code(given["code"]) if given["code"] else None
+    wanted = ForkRequest(into=given["into"], code=code, prompt=read_prompt(given["prompt"]))
+    options = request(ForkOptions, given)
+    return ForkCommand(str(place_of(hit)), wanted, options).carry_out()

@@ -3,24 +3,29 @@
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, time
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 
+from prong.agents.stores import AgentStores
 from prong.cli.output import note, styled
 from prong.cli.progress import duration
+from prong.cli.sessions.list import note_no_sessions
 from prong.model.amounts import counted
+from prong.model.search import IndexState, SearchRequest, SearchResult
+from prong.session.service import SessionService
 from prong.views.text import clean, short_path
-
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.model.search import IndexState, SearchRequest, SearchResult
 
 _FALLBACKS = 5
 
 
 def print_notes(
-    app: "App", result: "SearchResult", *, numbered: bool, shown: int | None = None
+    result: SearchResult,
+    sessions: SessionService,
+    stores: AgentStores,
+    *,
+    numbered: bool,
+    shown: int | None = None,
 ) -> None:
     """Print notes. `numbered`: hits can be named `%1`. `shown`: the number of hits printed."""
     for text in result.notes:
@@ -32,7 +37,7 @@ def print_notes(
     if text := about_index(result.index):
         note(text)
     if not result.hits:
-        _print_nothing(app, result)
+        _print_nothing(result, sessions, stores)
         return
     more = result.total - (len(result.hits) if shown is None else shown)
     if shown is not None and shown < len(result.hits):
@@ -50,7 +55,7 @@ def _only_notes_are_seen() -> bool:
     return stderr is not None and stderr.isatty() and not sys.stdout.isatty()
 
 
-def about_index(state: "IndexState") -> str | None:
+def about_index(state: IndexState) -> str | None:
     """Explain why the newest turns may be missing."""
     if state.busy:
         return "another prong is updating the index: the newest turns may be missing"
@@ -60,7 +65,7 @@ def about_index(state: "IndexState") -> str | None:
     return None
 
 
-def _story(result: "SearchResult") -> Iterable[str]:
+def _story(result: SearchResult) -> Iterable[str]:
     """List failed attempts before an engine answered; `--json` lists them all."""
     if result.guidance is not None:
         if result.engine is not None:
@@ -74,7 +79,7 @@ def _story(result: "SearchResult") -> Iterable[str]:
         yield f"{_spoken(result.engine)} answered"
 
 
-def _without_qmd(result: "SearchResult") -> Iterable[str]:
+def _without_qmd(result: SearchResult) -> Iterable[str]:
     """Explain why qmd was not used, and give the first setup step."""
     why = next((fail.error for fail in reversed(result.failures) if fail.engine == "qmd"), None)
     yield f"{why or 'qmd did not answer'}: {_spoken(result.engine or '')} answered"
@@ -107,14 +112,12 @@ def _item(text: str) -> None:
     click.echo(styled(f"  {clean(text)}", dim=True), err=True)
 
 
-def _print_nothing(app: "App", result: "SearchResult") -> None:
+def _print_nothing(result: SearchResult, sessions: SessionService, stores: AgentStores) -> None:
     if result.engine is None:
         return  # nothing was searched, and the reason is already printed
     state, query = result.index, result.query
-    if not state.sessions and not app.sessions.all(query.agent):
-        from prong.cli.sessions.listing import say_no_sessions
-
-        say_no_sessions(app, query.agent)
+    if not state.sessions and not sessions.all(query.agent):
+        note_no_sessions(stores, query.agent)
         return
     filters = list(_filters(query))
     active = f" ({', '.join(filters)})" if filters else ""
@@ -129,7 +132,7 @@ def _print_nothing(app: "App", result: "SearchResult") -> None:
     note(f"try: {', or '.join(suggestions)}; prong list shows the newest sessions")
 
 
-def _filters(query: "SearchRequest") -> Iterable[str]:
+def _filters(query: SearchRequest) -> Iterable[str]:
     if query.agent:
         yield f"--agent {clean(query.agent)}"
     if query.project:

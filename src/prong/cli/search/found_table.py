@@ -1,21 +1,17 @@
 """Table of search hits: reference, prompt and matching passage."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from prong.cli.output import styled
-from prong.cli.search.highlight import highlighted
 from prong.model.amounts import counted
-from prong.model.search import Passage
+from prong.model.search import Hit, Passage, SearchResult
+from prong.model.sessions import SessionRef, Turn
 from prong.views.passage import cleaned, fitted, within
 from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path, short_refs, wrapped
 from prong.views.turn_table import row
-
-if TYPE_CHECKING:
-    from prong.model.search import Hit, SearchResult
-    from prong.model.sessions import SessionRef, Turn
 
 _NARROW = 60
 _LEAST_FOLDER = 8
@@ -37,7 +33,7 @@ class _Head(NamedTuple):
 class FoundTable:
     """Search hits fitted to a terminal width; in a pipe nothing is cut."""
 
-    def __init__(self, result: "SearchResult", room: int | None, *, snippets: bool = True) -> None:
+    def __init__(self, result: SearchResult, room: int | None, *, snippets: bool = True) -> None:
         self._room = room
         self._snippets = snippets
         self._passage_lines = 2
@@ -69,10 +65,6 @@ class FoundTable:
     def _blocks(self) -> list[list[str]]:
         return [list(self.lines(rank)) for rank in range(1, len(self._hits) + 1)]
 
-    def print_hit(self, rank: int, *, err: bool = False) -> None:
-        for line in self.lines(rank):
-            click.echo(line, err=err)
-
     def lines(self, rank: int) -> Iterator[str]:
         """Yield the lines of a hit."""
         hit = self._hits[rank - 1]
@@ -81,7 +73,7 @@ class FoundTable:
         for text in self._body(hit, columns):
             yield f"{'':{self._indent}}{text}"
 
-    def _body(self, hit: "Hit", columns: int | None) -> Iterator[str]:
+    def _body(self, hit: Hit, columns: int | None) -> Iterator[str]:
         if title := self._title(hit):
             yield title if columns is None else cut(title, columns)
         yield from self._said(hit, columns)
@@ -92,7 +84,7 @@ class FoundTable:
         if rest := self._rest(hit):
             yield styled(rest if columns is None else cut(rest, columns), dim=True)
 
-    def _title(self, hit: "Hit") -> str:
+    def _title(self, hit: Hit) -> str:
         """Return the title of a hit that represents a session, unless its prompt repeats it."""
         if hit.session is None or not (self._by_session or hit.turn is None):
             return ""
@@ -101,7 +93,7 @@ class FoundTable:
             return ""
         return title or "(no prompt)"
 
-    def _said(self, hit: "Hit", columns: int | None) -> Iterator[str]:
+    def _said(self, hit: Hit, columns: int | None) -> Iterator[str]:
         """Yield prompt and passage; only the prompt, with marks, if it contains the passage."""
         passage = cleaned(hit.passage) if self._snippets else Passage("")
         if hit.turn is not None:
@@ -114,7 +106,7 @@ class FoundTable:
         for line in fitted(passage, columns, self._passage_lines):
             yield highlighted(line, dim=True)
 
-    def _rest(self, hit: "Hit") -> str:
+    def _rest(self, hit: Hit) -> str:
         parts: list[str] = []
         if hit.turn is not None and hit.turn.index is None:
             parts.append("abandoned by a rewind")
@@ -126,7 +118,7 @@ class FoundTable:
             parts.append(f"+{counted(hit.more, 'more turn', 'more turns')} of this session")
         return "; ".join(parts)
 
-    def _head(self, hit: "Hit", rank: int) -> _Head:
+    def _head(self, hit: Hit, rank: int) -> _Head:
         turn = hit.turn
         cwd = hit.cwd or (hit.session.cwd if hit.session else None)
         source = clean(hit.source or "") or "unknown"
@@ -139,12 +131,12 @@ class FoundTable:
             folder=short_path(cwd),
         )
 
-    def _point(self, ref: "SessionRef", turn: "Turn | None") -> str:
+    def _point(self, ref: SessionRef, turn: Turn | None) -> str:
         if turn is not None and turn.index is None:
             return clean(f"{self._short[ref]}@{turn.id[:_TURN_ID]}")
         return self._name(ref, turn.index if turn else None)
 
-    def _name(self, ref: "SessionRef", at: int | None) -> str:
+    def _name(self, ref: SessionRef, at: int | None) -> str:
         return self._short[ref] if at is None else f"{self._short[ref]}@{at}"
 
     def _first(self, head: _Head) -> Iterator[str]:
@@ -185,3 +177,13 @@ def _with_matches(prompt: Passage | None, columns: int | None) -> list[Passage]:
         if marked >= sum(end - begin for begin, end in prompt.marks) - (count - 1):
             return lines
     return []
+
+
+def highlighted(passage: Passage, *, dim: bool = False) -> str:
+    """Make the matching words bold, and the rest dim on request."""
+    text, pieces, before = passage.text, [], 0
+    for begin, end in (*passage.marks, (len(text), len(text))):
+        pieces += [styled(text[before:begin], dim=True) if dim else text[before:begin]]
+        pieces += [styled(text[begin:end], bold=True)]
+        before = end
+    return "".join(pieces)

@@ -1,18 +1,17 @@
 """`prong index`: update the search index."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import click
 
-from prong.cli.output import json_option, note, open_app, print_json
+from prong.cli.arguments import json_option
+from prong.cli.output import note, open_app, print_json
+from prong.cli.progress import duration, progress
 from prong.errors import UsageError
 from prong.model.amounts import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from prong.model.search import IndexProgress, IndexState
+from prong.model.search import IndexProgress, IndexState
+from prong.views import search
 
 _MEGABYTE = 1_000_000
 
@@ -29,9 +28,6 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
     missing and computes the embeddings, so that searches do not have to wait. You can stop it at
     any time; finished work is kept.
     """
-    from prong.cli.progress import progress
-    from prong.views import search
-
     if status and (rebuild or no_vectors):
         raise UsageError("--status does not take other options", hint="prong index --status")
     app = open_app()
@@ -55,11 +51,11 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
         _print_done(state)
 
 
-def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProgress], None]":
+def _yielding(report: Callable[[IndexProgress], None]) -> Callable[[IndexProgress], None]:
     """Report progress. Lower the priority once embedding starts: searches do not wait for it."""
     reading = False
 
-    def told(progress: "IndexProgress") -> None:
+    def told(progress: IndexProgress) -> None:
         nonlocal reading
         if progress.phase == "meaning" and not reading:
             reading = True
@@ -69,7 +65,7 @@ def _yielding(report: "Callable[[IndexProgress], None]") -> "Callable[[IndexProg
     return told
 
 
-def _print_done(state: "IndexState") -> None:
+def _print_done(state: IndexState) -> None:
     click.echo(f"{_covered(state)}, {_size(state.size)}")
     if state.busy:
         note("another prong is updating the index")
@@ -77,9 +73,7 @@ def _print_done(state: "IndexState") -> None:
         note(f"{counted(state.behind, 'file')} could not be read: prong doctor")
 
 
-def _print_status(state: "IndexState") -> None:
-    from prong.cli.progress import duration
-
+def _print_status(state: IndexState) -> None:
     if not state.kept:
         click.echo("no index: the cache folder is not writable; run prong index for details")
         return
@@ -98,7 +92,7 @@ def _print_status(state: "IndexState") -> None:
         click.echo(f"{name:<8}{text}")
 
 
-def _behind(state: "IndexState") -> str:
+def _behind(state: IndexState) -> str:
     if state.behind:
         return f"{counted(state.behind, 'file')} changed since: prong index"
     if state.age_s is None:
@@ -106,7 +100,7 @@ def _behind(state: "IndexState") -> str:
     return "up to date"
 
 
-def _covered(state: "IndexState") -> str:
+def _covered(state: IndexState) -> str:
     texts = f", {state.vectors:,} texts embedded" if state.vectors else ""
     sessions, turns = _many(state.sessions, "session"), _many(state.turns, "turn")
     return f"{sessions}, {turns}{texts}"

@@ -3,14 +3,11 @@
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from prong.cli.output import become, is_terminal
 from prong.errors import Unavailable
-
-if TYPE_CHECKING:
-    from prong.model.forks import Launch
 
 
 @click.command()
@@ -28,16 +25,13 @@ def ui(intent: tuple[str, ...]) -> None:
 
 def has_screen() -> bool:
     """Return whether a full-screen UI can be shown and take keys."""
-    streams: tuple[Any, ...] = (sys.stdin, sys.stdout)
-    is_terminal = all(stream is not None and stream.isatty() for stream in streams)
     # stderr may be a file but must be open: the next opened file would get its descriptor.
-    return is_terminal and sys.stderr is not None and os.environ.get("TERM", "dumb") != "dumb"
+    has_streams = is_terminal(sys.stdin) and is_terminal(sys.stdout) and bool(sys.stderr)
+    return has_streams and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def show(query: str = "") -> None:
     # Front ends do not import each other; this one only starts the other.
-    launch: Launch | None = import_module("prong.tui.main").run(query)
+    launch = import_module("prong.tui.main").run(query)
     if launch is not None:
-        from prong.cli.launch import run_here
-
-        run_here(launch)
+        become(launch)

@@ -2,18 +2,20 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import click
 
-from prong.cli.arguments import SessionArgument
-from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.cli.arguments import SESSION, json_option
+from prong.cli.output import note, open_app, patience, print_json, styled, width
+from prong.cli.sessions.pager import page
+from prong.code.diff import CodeDiff, FileChange, pager
 from prong.errors import UsageError
+from prong.views import json
 from prong.views.code_change import patch_lines, stat_rows, summary
 from prong.views.text import clean, cut
-
-if TYPE_CHECKING:
-    from prong.code.diff import CodeDiff, FileChange
 
 _PIPE_WIDTH = 80
 
@@ -32,10 +34,8 @@ class _WithPaths(click.Command):
 
 
 @click.command(cls=_WithPaths)
-@click.argument("first", type=SessionArgument(), metavar="SESSION[@A[..B]]")
-@click.argument(
-    "second", type=SessionArgument(), metavar="[OTHER[@B]] [-- PATH...]", required=False
-)
+@click.argument("first", type=SESSION, metavar="SESSION[@A[..B]]")
+@click.argument("second", type=SESSION, metavar="[OTHER[@B]] [-- PATH...]", required=False)
 @click.option("--stat", is_flag=True, help="Show the number of changed lines per file.")
 @click.option("--name-only", is_flag=True, help="Show only the names of changed files.")
 @click.option("--patch", is_flag=True, help="With --json: include the patch.")
@@ -50,8 +50,6 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
 
     On a terminal the diff opens in git's pager. In a pipe it is a patch for `git apply`.
     """
-    from prong.views import json
-
     if given["stat"] and given["name_only"]:
         raise UsageError("--stat or --name-only, not both")
     if given["patch"] and not given["as_json"]:
@@ -81,7 +79,7 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
         note("no changes in these paths" if paths else "no code changes")
 
 
-def _lines(found: "CodeDiff", *, stat: bool, name_only: bool) -> Iterable[str]:
+def _lines(found: CodeDiff, *, stat: bool, name_only: bool) -> Iterable[str]:
     if name_only:
         return (clean(file.path) for file in found.files)
     if stat:
@@ -89,17 +87,11 @@ def _lines(found: "CodeDiff", *, stat: bool, name_only: bool) -> Iterable[str]:
     return coloured(found.patch())
 
 
-def _show(found: "CodeDiff", lines: Iterable[str], *, paged: bool) -> None:
-    from itertools import chain
-    from pathlib import Path
-
-    from prong.cli.sessions.pager import page
-    from prong.code.diff import pager
-
+def _show(found: CodeDiff, lines: Iterable[str], *, paged: bool) -> None:
     page(chain(_title(found), lines), pager(Path()) if paged else "")
 
 
-def _title(found: "CodeDiff") -> Iterator[str]:
+def _title(found: CodeDiff) -> Iterator[str]:
     """Yield a heading that names the compared points."""
     old, new = found.old, found.new
     room = width() or _PIPE_WIDTH
@@ -113,7 +105,7 @@ def _title(found: "CodeDiff") -> Iterator[str]:
     yield ""
 
 
-def stat_lines(files: "Iterable[FileChange]", room: int) -> Iterator[str]:
+def stat_lines(files: Iterable[FileChange], room: int) -> Iterator[str]:
     """Yield a row per file and a total, like `git diff --stat`, none wider than `room`."""
     for row in stat_rows(files, room):
         bar = styled("+" * row.plus, fg="green") + styled("-" * row.minus, fg="red")

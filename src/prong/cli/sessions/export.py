@@ -1,21 +1,20 @@
 """`prong export`: export sessions as Markdown."""
 
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from prong.cli.arguments import AgentArgument, SinceArgument
-from prong.cli.output import json_option, note, open_app, patience, print_json
+from prong.cli.arguments import filter_options, json_option, request
+from prong.cli.output import note, open_app, patience, print_json
+from prong.cli.progress import progress
 from prong.errors import ProngError, UsageError
 from prong.model.amounts import counted
+from prong.model.search import Attempt
+from prong.session.export import Export, ExportPlan, ExportState, view
+from prong.session.listing import SessionFilter
+from prong.views.search import attempt
 from prong.views.text import short_path
-
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.model.search import Attempt
-    from prong.session.export import Export, ExportPlan
 
 _SHOWN = 5
 """Maximum number of failed exports to name."""
@@ -23,16 +22,7 @@ _SHOWN = 5
 
 @click.command()
 @click.argument("folder", type=click.Path(), metavar="DIR")
-@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
-@click.option(
-    "-p", "--project", metavar="FOLDER", help="Only sessions that ran in this folder or below it."
-)
-@click.option(
-    "-s",
-    "--since",
-    type=SinceArgument(),
-    help="Only sessions changed since: 3d, 12h, yesterday, 2026-11-01.",
-)
+@filter_options()
 @click.option("--all", "everything", is_flag=True, help="Include archived and headless sessions.")
 @click.option("--no-mask", is_flag=True, help="Do not mask keys and tokens.")
 @click.option("--prune", is_flag=True, help="Delete exports of sessions that no longer exist.")
@@ -52,22 +42,18 @@ def export(folder: str, **given: Any) -> None:
     Writes one file per session into DIR, and only those that changed since the last export. Files
     that prong did not write, or that were edited since, are left alone.
     """
-    from prong.cli.progress import progress
-    from prong.session.export import view
-    from prong.session.listing import SessionFilter
-    from prong.views.search import attempt
-
     dry_run, as_json = given["dry_run"], given["as_json"]
-    since: datetime | None = given["since"]
     if not folder:
         raise UsageError("DIR is empty", hint="prong export ~/claude-sessions-md")
     app = open_app()
     notes: list[str] = []
     with patience():
         project = app.sessions.project(Path(given["project"]), notes) if given["project"] else None
-        filters = SessionFilter(given["agent"], project, since, everything=given["everything"])
         plan = app.sessions.plan_export(
-            Path(folder), filters, masked=not given["no_mask"], prune=given["prune"]
+            Path(folder),
+            request(SessionFilter, given, project=project),
+            masked=not given["no_mask"],
+            prune=given["prune"],
         )
     if not dry_run:
         try:
@@ -79,7 +65,11 @@ def export(folder: str, **given: Any) -> None:
     attempts: list[Attempt] = []
     problem: ProngError | None = None
     if given["with_qmd"] and not dry_run:
-        attempts, problem = _told_qmd(app, plan, given["collection"])
+        try:
+            with patience("qmd is reading the exports ..."):
+                attempts = app.search.refresh_qmd(plan.folder, given["collection"])
+        except ProngError as error:
+            problem = error  # the export itself is still reported
     if as_json:
         result = view(plan, dry_run=dry_run)
         print_json({**result, "qmd": [attempt(item) for item in attempts]})
@@ -91,20 +81,7 @@ def export(folder: str, **given: Any) -> None:
         raise problem
 
 
-def _told_qmd(
-    app: "App", plan: "ExportPlan", collection: str
-) -> "tuple[list[Attempt], ProngError | None]":
-    """Refresh qmd; return its error, because the export itself is still reported."""
-    try:
-        with patience("qmd is reading the exports ..."):
-            return app.search.refresh_qmd(plan.folder, collection), None
-    except ProngError as error:
-        return [], error
-
-
-def _print(plan: "ExportPlan", attempts: "list[Attempt]", *, dry_run: bool) -> None:
-    from prong.session.export import ExportState
-
+def _print(plan: ExportPlan, attempts: list[Attempt], *, dry_run: bool) -> None:
     path = short_path(str(plan.folder))
     if dry_run:
         for entry in plan.changed:
@@ -116,17 +93,20 @@ def _print(plan: "ExportPlan", attempts: "list[Attempt]", *, dry_run: bool) -> N
     click.echo(f"{sessions} in {path}: {changed}")
     _note_some("were left alone", plan.of(ExportState.REFUSED))
     _note_some("could not be read", plan.of(ExportState.FAILED))
-    _note_gone(plan, dry_run=dry_run)
+    pruned = len(plan.pruned)
+    if pruned and not dry_run:
+        note(f"{counted(pruned, 'export')} of deleted sessions: removed")
+    if kept := len(plan.stale) - pruned:
+        why = "changed since, kept" if plan.prune else "kept; --prune removes them"
+        note(f"{counted(kept, 'export')} of deleted sessions: {why}")
     if plan.hidden:
         note(f"{plan.hidden} left out, archived or headless: --all")
     for entry in attempts:
-        if entry.skipped:
-            note(f"qmd {entry.mode} was skipped: {entry.error}")
-        else:
-            note(f"qmd {entry.mode}: done")
+        outcome = f" was skipped: {entry.error}" if entry.skipped else ": done"
+        note(f"qmd {entry.mode}{outcome}")
 
 
-def _note_some(what: str, some: "tuple[Export, ...]") -> None:
+def _note_some(what: str, some: tuple[Export, ...]) -> None:
     if not some:
         return
     note(f"{len(some)} {what}:")
@@ -134,14 +114,3 @@ def _note_some(what: str, some: "tuple[Export, ...]") -> None:
         note(f"  {short_path(str(entry.path))}: {entry.reason}")
     if len(some) > _SHOWN:
         note(f"  and {len(some) - _SHOWN} more: --json names them all")
-
-
-def _note_gone(plan: "ExportPlan", *, dry_run: bool) -> None:
-    pruned = len(plan.pruned)
-    kept = len(plan.stale) - pruned
-    if pruned and not dry_run:
-        note(f"{counted(pruned, 'export')} of deleted sessions: removed")
-    if kept and plan.prune:
-        note(f"{counted(kept, 'export')} of deleted sessions: changed since, kept")
-    elif kept:
-        note(f"{counted(kept, 'export')} of deleted sessions: kept; --prune removes them")

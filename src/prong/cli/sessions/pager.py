@@ -1,6 +1,10 @@
 """Paging long output with the user's pager, chosen like git does."""
 
 import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable
 
@@ -22,9 +26,6 @@ def page(lines: Iterable[str], wanted: str | None) -> None:
 
 
 def _through(command: str, lines: Iterable[str]) -> None:
-    import signal
-    import subprocess
-
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}
     # A shell command from the user's own settings, as in git.
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602
@@ -45,9 +46,6 @@ def _through(command: str, lines: Iterable[str]) -> None:
 
 def _is_there(command: str) -> bool:
     """Return whether the pager is installed. If its command cannot be parsed, let the shell try."""
-    import shlex
-    import shutil
-
     try:
         words = [word for word in shlex.split(command) if "=" not in word]
     except ValueError:

@@ -1,23 +1,26 @@
 """`prong resume`: resume a session."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from prong.cli.arguments import SessionArgument
-from prong.cli.launch import become
-from prong.cli.output import json_option, note, open_app, patience, print_json, read_prompt, styled
-from prong.cli.workers.panes import terminal_option
-from prong.cli.workers.started import READY_SECONDS, report
+from prong.cli.arguments import SESSION, json_option, terminal_option
+from prong.cli.output import (
+    become,
+    note,
+    open_app,
+    patience,
+    print_json,
+    read_prompt,
+    styled,
+)
+from prong.cli.workers.report import WorkerReports
 from prong.errors import UsageError
+from prong.views import json
 from prong.views.command_line import command_line
-
-if TYPE_CHECKING:
-    from prong.app import App
+from prong.workers.request import WorkerRequest
 
 
 @click.command()
-@click.argument("session", type=SessionArgument(), metavar="SESSION")
+@click.argument("session", type=SESSION, metavar="SESSION")
 @click.option("--prompt", "-p", metavar="TEXT", help="Next prompt; - reads stdin.")
 @terminal_option
 @click.option("--exec", "run", is_flag=True, help="Run the command in this terminal.")
@@ -30,8 +33,6 @@ def resume(
     Prints the command that resumes it in its own folder, with the right flags. --exec runs the
     command here, --terminal in a new pane.
     """
-    from prong.views import json
-
     if run and (as_json or terminal):
         raise UsageError("--exec runs it in this terminal", hint="leave --exec out")
     if terminal and as_json:
@@ -50,18 +51,11 @@ def resume(
     if as_json:
         print_json({"session": str(point.session.ref), **json.launch(launch)})
     elif terminal:
-        _open(app, str(point.session.ref), text, terminal)
+        wanted = WorkerRequest(resume=str(point.session.ref), prompt=text, terminal=terminal)
+        with patience("starting ..."):
+            worker = app.workers.starter.start(app.workers.planner.plan(wanted))
+        WorkerReports(app.workers).report(worker)
     elif run:
-        become(app, point.session.agent, launch)
+        become(app.setup.hooks.for_one_run(point.session.agent, launch))
     else:
         click.echo(styled(command_line(launch), bold=True))
-
-
-def _open(app: "App", session: str, prompt: str | None, terminal: str) -> None:
-    """Resume a session in a new pane, as a worker."""
-    from prong.workers.request import WorkerRequest
-
-    options = WorkerRequest(resume=session, prompt=prompt, terminal=terminal)
-    with patience("starting ..."):
-        worker = app.workers.starter.start(app.workers.planner.plan(options))
-    report(app, worker, seconds=READY_SECONDS, as_json=False)

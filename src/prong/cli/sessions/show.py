@@ -2,15 +2,16 @@
 
 import sys
 from collections.abc import Iterable
-from functools import partial
 
 import click
 
-from prong.cli.arguments import session_argument
-from prong.cli.output import json_option, note, open_app, patience, print_json
-from prong.cli.sessions.header import print_header
-from prong.cli.sessions.page import TranscriptPage
+from prong.cli.arguments import json_option, session_argument
+from prong.cli.output import note, open_app, patience, print_json
+from prong.cli.sessions.transcript import TranscriptPage
 from prong.errors import UsageError
+from prong.model.sessions import View
+from prong.session.transcript import paired
+from prong.views import json
 from prong.views.text import clean, escaped
 
 
@@ -25,10 +26,6 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
 
     `>` marks a prompt, `*` a tool call.
     """
-    from prong.model.sessions import View
-    from prong.session.transcript import paired
-    from prong.views import json
-
     if raw and (full or context or as_json):
         raise UsageError("--raw takes no other options", hint="prong show SESSION --raw")
     app = open_app()
@@ -57,7 +54,7 @@ def show(session: str, full: bool, raw: bool, context: bool, as_json: bool) -> N
         entries = [json.message(message) for message in messages]
         print_json({"session": json.session(point.session), "messages": entries})
         return
-    page = TranscriptPage(partial(print_header, point.session), point.session.cwd, full=full)
+    page = TranscriptPage(point.session.cwd, header=point.session, full=full)
     if turn is not None and turn.index is None:
         page.rule(f"turn {clean(turn.id)}, abandoned by a rewind")
     for message in messages:

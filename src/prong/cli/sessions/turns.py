@@ -1,22 +1,20 @@
 """`prong turns`: list the turns of a session."""
 
-from typing import TYPE_CHECKING
-
 import click
 
-from prong.cli.arguments import SessionArgument
-from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
-from prong.cli.sessions.header import print_header
+from prong.cli.arguments import SESSION, json_option
+from prong.cli.output import note, open_app, patience, print_json, styled, width
+from prong.cli.sessions.transcript import print_header
+from prong.code import gaps as code_gaps
 from prong.model.amounts import counted
+from prong.model.sessions import Conversation, Turn
+from prong.views import json
 from prong.views.text import clean, short_ids
 from prong.views.turn_table import Layout, TurnTableRow, row
 
-if TYPE_CHECKING:
-    from prong.model.sessions import Conversation, Turn
-
 
 @click.command()
-@click.argument("session", type=SessionArgument(), metavar="SESSION")
+@click.argument("session", type=SESSION, metavar="SESSION")
 @click.option("--all", "everything", is_flag=True, help="Include turns abandoned by rewinds.")
 @json_option
 def turns(session: str, everything: bool, as_json: bool) -> None:
@@ -30,8 +28,6 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
     Turns: `!` interrupted, `x` failed, `>` running. `+2` after a prompt counts the prompts that
     were typed while the agent was busy. Other commands take the numbers: `prong show SESSION@12`.
     """
-    from prong.views import json
-
     app = open_app()
     with patience():
         point = app.sessions.resolve(session)
@@ -50,7 +46,7 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
         note(f"{counted(len(conversation.skipped), 'line')} could not be read")
 
 
-def _print_table(conversation: "Conversation", *, abandoned: bool) -> None:
+def _print_table(conversation: Conversation, *, abandoned: bool) -> None:
     active = [row(turn, str(turn.index)) for turn in conversation.turns]
     short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
     inactive = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
@@ -81,15 +77,13 @@ class _Gaps:
     def __init__(self) -> None:
         self._last: str | None = None
 
-    def of(self, turn: "Turn") -> list[str]:
-        from prong.code import gaps as code_gaps
-
+    def of(self, turn: Turn) -> list[str]:
         text = code_gaps.summary(turn.gaps)
         is_new, self._last = text != self._last, text
         return [clean(text)] if text and is_new else []
 
 
-def _events(conversation: "Conversation", number: int) -> list[str]:
+def _events(conversation: Conversation, number: int) -> list[str]:
     """Return what happened after the turn with this number."""
     session = conversation.session
     forked = session.parent is not None and number == session.inherited

@@ -1,15 +1,21 @@
 """`prong demo`: try prong on sample sessions, in a temporary folder."""
 
-from typing import TYPE_CHECKING
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
-from prong.cli.output import json_option, print_json, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from prong.setup.demo import Demo
+from prong.app import App
+from prong.cli import output
+from prong.cli.arguments import json_option
+from prong.cli.main import command_named
+from prong.cli.output import print_json, styled
+from prong.config import Config
+from prong.setup.demo import Demo
+from prong.views import json
 
 _INTENT = "share the request counters between workers"
 """What the demo searches for."""
@@ -20,14 +26,6 @@ _INTENT = "share the request counters between workers"
 @json_option
 def demo(keep: bool, as_json: bool) -> None:
     """Try prong on sample sessions, in a temporary folder. Needs no agent."""
-    import shutil
-    import tempfile
-    from pathlib import Path
-
-    from prong.app import App
-    from prong.config import Config
-    from prong.views import json
-
     home = Path(tempfile.mkdtemp(prefix="prong-demo-"))
     try:
         # The demo ignores the user's sessions and configuration.
@@ -49,9 +47,7 @@ def demo(keep: bool, as_json: bool) -> None:
             shutil.rmtree(home, ignore_errors=True)
 
 
-def _tour(made: "Demo") -> None:
-    import shlex
-
+def _tour(made: Demo) -> None:
     for words, purpose in _steps(made):
         click.echo(styled(f"# {purpose}", dim=True))
         click.echo(styled(f"$ prong {shlex.join(words)}", bold=True))
@@ -59,7 +55,7 @@ def _tour(made: "Demo") -> None:
         click.echo()
 
 
-def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
+def _steps(made: Demo) -> Iterator[tuple[list[str], str]]:
     """Yield the commands of the tour and what each shows."""
     session = f"{made.sessions[0].agent}:{made.sessions[0].id[:8]}"
     yield ["find", _INTENT], "search: the best matching turns, by keyword and by meaning"
@@ -76,12 +72,8 @@ def _steps(made: "Demo") -> "Iterator[tuple[list[str], str]]":
     yield ["tree"], "which session was forked from which, at which turn"
 
 
-def _run(words: list[str], made: "Demo") -> None:
+def _run(words: list[str], made: Demo) -> None:
     """Run a command as if typed, on the samples instead of the user's sessions."""
-    from prong.app import App
-    from prong.cli import output
-    from prong.cli.main import command_named
-    from prong.config import Config
 
     def app() -> App:
         # Forks are written but not run, so no agent is needed.
@@ -94,9 +86,7 @@ def _run(words: list[str], made: "Demo") -> None:
             command.invoke(context)
 
 
-def _say_where(made: "Demo") -> None:
-    import shlex
-
+def _say_where(made: Demo) -> None:
     click.echo("To use these samples:")
     for name, value in made.environment.items():
         click.echo(f"  export {name}={shlex.quote(value)}")

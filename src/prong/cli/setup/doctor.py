@@ -2,8 +2,10 @@
 
 import click
 
-from prong.cli.output import json_option, open_app, patience, print_json, styled
+from prong.cli.arguments import json_option
+from prong.cli.output import open_app, patience, print_json, styled
 from prong.model.amounts import counted
+from prong.model.record import asdict
 from prong.views.text import cells, clean, pad
 
 _COLOURS = {"ok": "green", "note": "blue", "warning": "yellow"}
@@ -22,8 +24,6 @@ def doctor(fix: bool, as_json: bool) -> None:
         report = app.setup.doctor()
     findings = [*fixed, *report.findings]
     if as_json:
-        from prong.model.record import asdict
-
         print_json({"findings": [asdict(item) for item in findings]})
         return
     topics = max(cells(finding.topic) for finding in findings)

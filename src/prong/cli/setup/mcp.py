@@ -1,12 +1,44 @@
-"""`prong mcp`: run the MCP server."""
+"""`prong mcp`: run the MCP server, and register it with the agents' own `mcp` commands."""
 
+import shlex
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
-from prong.cli.output import note
-from prong.cli.setup.mcp_setup import install, remove
+from prong.cli.arguments import AGENT, dry_run_option, json_option, together, yes_option
+from prong.cli.output import note, open_app, patience, styled
+from prong.cli.setup.changes import (
+    Changes,
+    print_diff,
+    print_notes,
+    print_outcome,
+)
+from prong.errors import Unavailable
+from prong.setup.mcp import McpPlan, McpSetup, plan_view
+from prong.views.text import clean, short_path
+
+_SCOPES = ("user", "local", "project")
+
+_common_options = together(
+    click.option(
+        "--agent",
+        "-a",
+        type=AGENT,
+        metavar="NAME",
+        help="Only this agent (default: all installed agents).",
+    ),
+    click.option(
+        "--name",
+        default="prong",
+        show_default=True,
+        help="Name of the server in the agent's settings.",
+    ),
+    dry_run_option,
+    yes_option,
+    json_option,
+)
 
 
 @click.group(invoke_without_command=True)
@@ -25,5 +57,80 @@ def mcp(context: click.Context, read_only: bool) -> None:
         import_module("prong.mcp.server").run(read_only=read_only)
 
 
-mcp.add_command(install)
-mcp.add_command(remove)
+@mcp.command()
+@click.option(
+    "--scope",
+    type=click.Choice(_SCOPES),
+    default="user",
+    show_default=True,
+    help="For all folders, for you in this repository, or for everyone in this folder.",
+)
+@click.option("--read-only", is_flag=True, help="Leave out all tools that write.")
+@click.option(
+    "--env",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Environment variable for the server. Without VALUE, the agent's own value.",
+)
+@_common_options
+def install(**given: Any) -> None:
+    """Register the MCP server with Claude Code and Codex.
+
+    Shows the change, asks, then runs `claude mcp add` and `codex mcp add`.
+    """
+    setup = open_app().setup.mcp
+    names = ("agent", "scope", "name", "read_only", "env")
+    plans = setup.plan_install(**{name: given[name] for name in names})
+    _McpChanges(setup, given).carry_out(plans)
+
+
+@mcp.command()
+@click.option(
+    "--scope",
+    type=click.Choice(_SCOPES),
+    help="Only this scope (default: all that apply to this folder).",
+)
+@_common_options
+def remove(**given: Any) -> None:
+    """Unregister the MCP server.
+
+    Runs `claude mcp remove` and `codex mcp remove`. Servers of other programs are left alone.
+    """
+    setup = open_app().setup.mcp
+    plans = setup.plan_remove(given["agent"], scope=given["scope"], name=given["name"])
+    _McpChanges(setup, given, removes=True).carry_out(plans)
+
+
+class _McpChanges(Changes[McpPlan]):
+    name = "mcp"
+    forgiven = (Unavailable,)  # a missing agent
+
+    def __init__(self, setup: McpSetup, given: dict[str, Any], *, removes: bool = False) -> None:
+        super().__init__(given)
+        self._setup = setup
+        self._removes = removes
+
+    def is_needed(self, plan: McpPlan) -> bool:
+        return plan.needed
+
+    def change(self, plan: McpPlan) -> None:
+        with patience(f"asking {plan.agent} ..."):
+            self._setup.change(plan)
+
+    def show(self, plan: McpPlan) -> None:
+        if not plan.needed:
+            state = "not installed" if self._removes else "already installed"
+            click.echo(f"{clean(plan.agent)}: {state}")
+            return
+        for words in plan.commands:
+            click.echo(f"$ {clean(shlex.join(words))}")
+        click.echo(styled(f"{short_path(str(plan.path))}:", bold=True))
+        print_diff(plan.diff)
+        print_notes(plan.notes)
+
+    def report(self, plan: McpPlan) -> None:
+        scope = plan.change.scope if plan.change else ""
+        print_outcome(plan.agent, removed=self._removes, more=f" ({scope})")
+
+    def view(self, plan: McpPlan, *, done: bool) -> dict[str, Any]:
+        return plan_view(plan, done=done)

@@ -1,23 +1,23 @@
 """`prong schedule`: regular index updates and exports, run by the system."""
 
 import re
-from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
-from prong.cli.output import can_ask, json_option, note, open_app, print_json, styled
-from prong.cli.setup.edit_report import print_edit
-from prong.errors import UsageError
+from prong.cli.arguments import json_option
+from prong.cli.output import note, open_app, print_json, styled
+from prong.cli.setup.changes import (
+    Changes,
+    change_options,
+    print_edit,
+    print_notes,
+    print_outcome,
+)
+from prong.setup.schedule import SchedulePlan, ScheduleSetup, plan_view, status_view
 from prong.views.text import clean
-
-if TYPE_CHECKING:
-    from prong.app import App
-    from prong.setup.schedule import SchedulePlan
-
-C = TypeVar("C", bound=Callable[..., Any])
 
 _SPAN = re.compile(r"(\d{1,4})\s*(m|min|h|d)", re.IGNORECASE)
 _UNITS = {
@@ -48,22 +48,12 @@ class _Span(click.ParamType[timedelta]):
         return span
 
 
-def _with_option(command: C) -> C:
-    return click.option(
-        "--with",
-        "scheduler",
-        type=click.Choice(["systemd", "launchd", "cron"]),
-        help="Scheduler to use (default: the first one available).",
-    )(command)
-
-
-def _change_options(command: C) -> C:
-    for option in (
-        click.option("--dry-run", is_flag=True, help="Show the plan and change nothing."),
-        click.option("--yes", "-y", is_flag=True, help="Skip confirmation prompts."),
-    ):
-        command = option(command)
-    return command
+_with_option = click.option(
+    "--with",
+    "scheduler",
+    type=click.Choice(["systemd", "launchd", "cron"]),
+    help="Scheduler to use (default: the first one available).",
+)
 
 
 @click.group()
@@ -86,41 +76,37 @@ def schedule() -> None:
     "--collection", metavar="NAME", help="With --export: refresh this qmd collection afterwards."
 )
 @_with_option
-@_change_options
-@json_option
+@change_options
 def install(**given: Any) -> None:
     """Run `prong index` at regular intervals.
 
     Uses systemd, launchd or cron. Shows what it will write and asks first. The job does not get the
     environment variables of your shell.
     """
-    app = open_app()
+    setup = open_app().setup.schedule
     folder = Path(given["export_to"]) if given["export_to"] else None
-    plan = app.setup.schedule.plan_install(
+    plan = setup.plan_install(
         given["every"], folder, scheduler=given["scheduler"], collection=given["collection"]
     )
-    _carry_out(app, [plan], given)
+    _ScheduleChanges(setup, given).carry_out([plan])
 
 
 @schedule.command()
 @_with_option
-@_change_options
-@json_option
+@change_options
 def remove(**given: Any) -> None:
     """Remove what `prong schedule install` wrote, and nothing else."""
-    app = open_app()
-    plans = app.setup.schedule.plan_remove(given["scheduler"])
+    setup = open_app().setup.schedule
+    plans = setup.plan_remove(given["scheduler"])
     if not plans and not given["as_json"]:
         click.echo("nothing is scheduled")
-    _carry_out(app, plans, given)
+    _ScheduleChanges(setup, given).carry_out(plans)
 
 
 @schedule.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show the scheduled job and its next run."""
-    from prong.setup.schedule import status_view
-
     statuses = open_app().setup.schedule.status()
     if as_json:
         print_json({"schedules": [status_view(job) for job in statuses]})
@@ -149,35 +135,30 @@ def _spoken(span: timedelta) -> str:
     return f"{minutes}m"
 
 
-def _carry_out(app: "App", plans: "Sequence[SchedulePlan]", given: dict[str, Any]) -> None:
-    from prong.setup.schedule import plan_view
+class _ScheduleChanges(Changes[SchedulePlan]):
+    name = "schedules"
+    refusal = "this changes your scheduled jobs"
 
-    as_json, dry_run = given["as_json"], given["dry_run"]
-    if not as_json:
-        for plan in plans:
-            _show(plan)
-    changes = [plan for plan in plans if plan.needed]
-    if changes and not dry_run and not given["yes"]:
-        if as_json or not can_ask():
-            hint = "--yes, or --dry-run to see it"
-            raise UsageError("this changes your scheduled jobs", hint=hint)
-        click.confirm("Do this?", default=False, abort=True, err=True)
-    if not dry_run:
-        for plan in changes:
-            app.setup.schedule.change(plan)
-            if not as_json:
-                outcome = "removed" if plan.remove else "installed"
-                click.echo(f"{plan.scheduler}: {styled(outcome, fg='green')}")
-    if as_json:
-        print_json({"schedules": [plan_view(plan, done=not dry_run) for plan in plans]})
+    def __init__(self, setup: ScheduleSetup, given: dict[str, Any]) -> None:
+        super().__init__(given)
+        self._setup = setup
 
+    def is_needed(self, plan: SchedulePlan) -> bool:
+        return plan.needed
 
-def _show(plan: "SchedulePlan") -> None:
-    if not plan.needed:
-        click.echo(f"{plan.scheduler}: already installed")
-    for edit in plan.edits:
-        if edit.before == edit.after:
-            continue
-        print_edit(edit)
-    for words in plan.notes:
-        note(f"note: {words}")
+    def change(self, plan: SchedulePlan) -> None:
+        self._setup.change(plan)
+
+    def show(self, plan: SchedulePlan) -> None:
+        if not plan.needed:
+            click.echo(f"{plan.scheduler}: already installed")
+        for edit in plan.edits:
+            if edit.before != edit.after:
+                print_edit(edit)
+        print_notes(plan.notes)
+
+    def report(self, plan: SchedulePlan) -> None:
+        print_outcome(plan.scheduler, removed=plan.remove)
+
+    def view(self, plan: SchedulePlan, *, done: bool) -> dict[str, Any]:
+        return plan_view(plan, done=done)

@@ -1,16 +1,12 @@
 """Terminal output of transcripts."""
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import click
 
 from prong.cli.output import styled, width
-from prong.views.text import cells, clean, cut
-
-if TYPE_CHECKING:
-    from prong.model.sessions import Message, Tool
+from prong.model.sessions import Message, Session, Tool
+from prong.views.text import cells, clean, cut, cut_left, short_path
 
 _LINE = 160
 _RULE = 80
@@ -19,17 +15,18 @@ _RULE = 80
 class TranscriptPage:
     """Printer for a transcript: blank lines between parts, but not between tool calls."""
 
-    def __init__(self, begin: Callable[[], None], cwd: str | None, *, full: bool) -> None:
-        """`begin` prints the header; file names are shown relative to `cwd`."""
-        self.full = full
-        self._print_header = begin
+    def __init__(
+        self, cwd: str | None, *, header: Session | None = None, full: bool = False
+    ) -> None:
+        """Show file names relative to `cwd`, and the session above its first message."""
+        self._full = full
+        self._header = header
         self._cwd = cwd
         self.is_empty = True
-        self._begun = False
         self._turn: int | None = None
         self._after_tool = False
 
-    def add(self, message: "Message") -> None:
+    def add(self, message: Message) -> None:
         if message.turn is not None and message.turn != self._turn:
             self._turn = message.turn
             self.rule(f"turn {message.turn}")
@@ -38,7 +35,7 @@ class TranscriptPage:
             # A call whose result is still missing has not failed.
             self._tool(message.tool, _outcome(message.tool) if message.role == "tool" else "")
         elif message.role == "thinking":
-            if self.full and text:
+            if self._full and text:
                 self._part(styled(text, dim=True, italic=True))
         elif message.role == "user":
             self._part(styled("> ", fg="green", bold=True) + styled(text, bold=True))
@@ -57,9 +54,9 @@ class TranscriptPage:
 
     def _begin(self) -> None:
         # Print the header with the first message: an unreadable file gets none.
-        if not self._begun:
-            self._begun = True
-            self._print_header()
+        if self._header is not None:
+            print_header(self._header)
+            self._header = None
 
     def _part(self, text: str, *, tool: bool = False) -> None:
         self._begin()
@@ -67,9 +64,9 @@ class TranscriptPage:
             click.echo()
         click.echo(text)
         self.is_empty = False
-        self._after_tool = tool and not self.full
+        self._after_tool = tool and not self._full
 
-    def _tool(self, tool: "Tool", outcome: str) -> None:
+    def _tool(self, tool: Tool, outcome: str) -> None:
         name = clean(tool.name) or "tool"
         gist = tool.gist
         if self._cwd:
@@ -78,7 +75,7 @@ class TranscriptPage:
         line = cut(line, (width() or _LINE) - len(outcome) - 2)
         colour = "red" if tool.failed or tool.exit_code else "blue"
         lines = [f"{styled('* ', fg=colour)}{line}{styled(outcome, fg=colour)}"]
-        if self.full:
+        if self._full:
             arguments = _pretty(tool.input) if tool.input else ""
             for part in (arguments, tool.output or ""):
                 rows = clean(part, lines=True).rstrip().split("\n") if part.strip() else []
@@ -86,7 +83,7 @@ class TranscriptPage:
         self._part("\n".join(lines), tool=True)
 
 
-def _outcome(tool: "Tool") -> str:
+def _outcome(tool: Tool) -> str:
     if tool.exit_code is not None:
         return f"  exit {tool.exit_code}"
     if tool.output is None:
@@ -99,3 +96,17 @@ def _pretty(given: str) -> str:
         return json.dumps(json.loads(given), indent=2, ensure_ascii=False)
     except ValueError:
         return given
+
+
+def print_header(session: Session) -> None:
+    ref, title = clean(str(session.ref)), clean(session.title)
+    rest = "  ".join(clean(part) for part in (session.branch, session.model) if part)
+    path = short_path(session.cwd)
+    room = width()
+    if room is not None:
+        title = cut(title, room - cells(ref) - 2)
+        rest = cut(rest, room)
+        path = cut_left(path, max(room - cells(rest) - 2, 0))
+    click.echo("  ".join(part for part in (styled(ref, fg="cyan"), title) if part))
+    if details := "  ".join(part for part in (path, rest) if part):
+        click.echo(styled(details, dim=True))

@@ -1,18 +1,17 @@
 """`prong list`: list sessions of all projects, newest first."""
 
 import sys
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from prong.cli.arguments import AgentArgument, SinceArgument
-from prong.cli.output import json_option, note, open_app, patience, print_json, styled, width
+from prong.cli.arguments import filter_options, json_option, request
+from prong.cli.output import is_terminal, note, open_app, patience, print_json, styled, width
 from prong.model.amounts import counted
 from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path, short_refs
 
-if TYPE_CHECKING:
-    from prong.app import App
+if TYPE_CHECKING:  # `prong list --help` needs neither
+    from prong.agents.stores import AgentStores
     from prong.session.listing import Listing
 
 _DEFAULT_LIMIT = 50
@@ -24,20 +23,7 @@ _FOLDER = 32
 
 
 @click.command("list")
-@click.option("-a", "--agent", type=AgentArgument(), help="Only sessions of this agent.")
-@click.option(
-    "-p",
-    "--project",
-    type=click.Path(file_okay=False),
-    metavar="FOLDER",
-    help="Only sessions that ran in this folder or below it.",
-)
-@click.option(
-    "-s",
-    "--since",
-    type=SinceArgument(),
-    help="Only sessions changed since: 3d, 12h, yesterday, 2026-11-01.",
-)
+@filter_options(click.Path(file_okay=False))
 @click.option(
     "-n",
     "--limit",
@@ -47,14 +33,7 @@ _FOLDER = 32
 )
 @click.option("--all", "everything", is_flag=True, help="Include archived and headless sessions.")
 @json_option
-def list_sessions(
-    agent: str | None,
-    project: str | None,
-    since: datetime | None,
-    limit: int | None,
-    everything: bool,
-    as_json: bool,
-) -> None:
+def list_(**given: Any) -> None:
     """List sessions of all projects, newest first."""
     from pathlib import Path
 
@@ -62,30 +41,29 @@ def list_sessions(
     from prong.views import json
 
     app = open_app()
-    if limit is None and not as_json and sys.stdout.isatty():
-        limit = _DEFAULT_LIMIT
-    folder = Path(project) if project else None
-    filters = SessionFilter(agent, folder, since, limit, everything)
+    if given["limit"] is None and not given["as_json"] and is_terminal(sys.stdout):
+        given["limit"] = _DEFAULT_LIMIT
+    project = Path(given["project"]) if given["project"] else None
     with patience():
-        listing = app.sessions.list(filters)
-    if as_json:
+        listing = app.sessions.list(request(SessionFilter, given, project=project))
+    if given["as_json"]:
         print_json(json.listing(listing))
         return
     if listing.sessions:
         _print_sessions(listing)
-    _notes(app, listing, agent)
+    _print_notes(app.stores, listing, given["agent"])
 
 
-def say_no_sessions(app: "App", agent: str | None = None) -> None:
+def note_no_sessions(stores: "AgentStores", agent: str | None = None) -> None:
     """Say that there are no sessions: where prong looked, and what to do."""
-    note(f"no sessions under {', '.join(str(root) for root in app.stores.roots(agent))}")
-    variables = " or ".join(app.stores.root_variables(agent))
+    note(f"no sessions under {', '.join(str(root) for root in stores.roots(agent))}")
+    variables = " or ".join(stores.root_variables(agent))
     note(f"set {variables}, or run: prong demo" if variables else "run: prong demo")
 
 
-def _notes(app: "App", listing: "Listing", agent: str | None) -> None:
+def _print_notes(stores: "AgentStores", listing: "Listing", agent: str | None) -> None:
     if not listing.total:
-        say_no_sessions(app, agent)
+        note_no_sessions(stores, agent)
     elif not (listing.sessions or listing.hidden or listing.more):
         note(f"none of {counted(listing.total, 'session')} fits")
     if listing.more:
@@ -169,7 +147,7 @@ def _rows(listing: "Listing") -> list[_Row]:
     return rows
 
 
-def _titled(row: _Row, columns: int) -> str:
+def _titled(row: "_Row", columns: int) -> str:
     """Return title and marks; drop the marks if they leave too little room for the title."""
     mark = row.mark if cells(row.mark) <= columns // 2 else ""
     return cut(row.title, columns - cells(mark)) + mark
