@@ -3,8 +3,7 @@
 import pytest
 from textual.screen import ModalScreen
 
-from prong.tui.screens.question_dialog import QuestionDialog
-from prong.tui.screens.text_dialog import TextDialog
+from prong.tui.screens.dialogs import QuestionDialog, TextDialog
 from tests.cli.shell import Shell
 from tests.tui.driving import NARROW, Driven, Person, drive
 

@@ -12,11 +12,10 @@ from prong.app import App
 from prong.errors import Busy, External
 from prong.model.forks import Launch
 from prong.setup.demo import Demo
-from prong.tui.content import forking
-from prong.tui.content.forking import NewFork, Planned, Wish
+from prong.tui.content.forking import Forker, NewFork, Planned, Wanted
 from prong.tui.screens.fork_dialog import ForkDialog
 from prong.tui.screens.turns_screen import TurnsScreen
-from prong.tui.widgets.choice import Choice
+from prong.tui.widgets.form import Choice
 from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, SEARCH, Shell
 from tests.cli.worker_lab import WorkerLab
@@ -268,19 +267,19 @@ def test_without_the_program_of_the_agent(
 
 
 def test_a_fork_that_fails_can_be_tried_again(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = forking.make
+    made = Forker.make
 
     def fails(*_: object, **__: object) -> None:
         raise External("the disk is full", hint="make room")
 
-    monkeypatch.setattr(forking, "make", fails)
+    monkeypatch.setattr(Forker, "make", fails)
 
     async def story(person: Person) -> None:
         dialog = await planned(person, SEARCH)
         dialog.query_one("#run", Choice).choose("later")
         await person.press("enter")
         await person.sees("the disk is full", "try: make room")
-        monkeypatch.setattr(forking, "make", made)
+        monkeypatch.setattr(Forker, "make", made)
         await person.press("enter")
         await person.sees("forked claude:", "Show turns")
 
@@ -377,13 +376,13 @@ def test_a_field_that_is_emptied_stays_empty_while_somebody_types(demo: Demo) ->
 
 
 def test_while_a_fork_is_made_the_dialog_stays(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, made = threading.Event(), forking.make
+    gate, made = threading.Event(), Forker.make
 
     def slow(*given: Any, **named: Any) -> NewFork:
         gate.wait(60)
         return made(*given, **named)
 
-    monkeypatch.setattr(forking, "make", slow)
+    monkeypatch.setattr(Forker, "make", slow)
 
     async def story(person: Person) -> None:
         dialog = await planned(person, SEARCH)
@@ -402,16 +401,16 @@ def test_while_a_fork_is_made_the_dialog_stays(demo: Demo, monkeypatch: pytest.M
 def test_a_busy_turn_is_waited_for_and_no_other_one_is_forked(
     demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan, busy = forking.plan, threading.Event()
+    plan, busy = Forker.plan, threading.Event()
     busy.set()
 
-    def refusing(app: App, wish: Wish) -> Planned:
-        found = plan(app, wish)
+    def refusing(self: Forker, wanted: Wanted) -> Planned:
+        found = plan(self, wanted)
         if busy.is_set() and found.plan.point.turn == 3:
             raise Busy("the agent is still working on turn 3", hint="--wait")
         return found
 
-    monkeypatch.setattr(forking, "plan", refusing)
+    monkeypatch.setattr(Forker, "plan", refusing)
 
     async def story(person: Person) -> None:
         dialog = await planned(person)

@@ -9,14 +9,13 @@ from textual import events
 from textual.screen import Screen
 from textual.widgets import Button
 
-from prong.app import App
 from prong.errors import Unavailable
 from prong.tui.content.searching import Asked, Looked
 from prong.tui.screens import sessions_screen
+from prong.tui.screens.dialogs import QuestionDialog
 from prong.tui.screens.fork_dialog import ForkDialog
 from prong.tui.screens.help_screen import HelpScreen
 from prong.tui.screens.page_screen import PageScreen
-from prong.tui.screens.question_dialog import QuestionDialog
 from prong.tui.screens.sessions_screen import SessionsScreen
 from prong.tui.screens.tree_screen import TreeScreen
 from prong.tui.screens.turns_screen import TurnsScreen
@@ -42,10 +41,11 @@ def slowly(monkeypatch: pytest.MonkeyPatch, text: str, act: Callable[[], object]
     """A search for the text does this first."""
     look_up = sessions_screen.look_up
 
-    def slow(app: App, asked: Asked, *, fast: bool) -> Looked:
+    def slow(*services: Any, fast: bool) -> Looked:
+        asked: Asked = services[-1]
         if asked.text == text:
             act()
-        return look_up(app, asked, fast=fast)
+        return look_up(*services, fast=fast)
 
     monkeypatch.setattr(sessions_screen, "look_up", slow)
 

@@ -6,8 +6,8 @@ import pytest
 from textual.binding import Binding
 
 from prong.config import Config, UiSettings
-from prong.tui.keys import help_parts, key_names
 from prong.tui.screens.fork_dialog import ForkDialog
+from prong.tui.screens.help_screen import help_parts, key_names
 from prong.tui.screens.page_screen import PageScreen
 from prong.tui.screens.sessions_screen import SessionsScreen
 from prong.tui.screens.tree_screen import TreeScreen

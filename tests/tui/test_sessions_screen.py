@@ -12,10 +12,9 @@ from textual.widgets import Input
 from prong.app import App
 from prong.session.listing import Listing, Scanner, SessionFilter
 from prong.setup.demo import Demo
-from prong.tui.content import preview
-from prong.tui.content.preview import Preview
+from prong.tui.content.preview import Preview, SessionReader
 from prong.tui.screens.turns_screen import TurnsScreen
-from prong.tui.widgets.choice import Choice
+from prong.tui.widgets.form import Choice
 from prong.tui.widgets.rows import Rows
 from tests.cli.shell import API, PARSER, Shell
 from tests.tui.driving import NARROW, WIDE, Driven, Person, drive
@@ -51,8 +50,8 @@ def test_turns_are_found_while_somebody_types(demo: Demo) -> None:
         await person.sees("── turn 2 of 4", "↑ turn 1", "the same turn is in claude:7d1c")
         # Turns of one conversation stand together, below the best of them.
         assert sum(line.startswith("└ ") for line in found(person)) >= 1
-        assert person.ui.looked_at.point is not None
-        assert person.ui.looked_at.point.startswith(f"claude:{API}@")
+        assert person.ui.looked_at.selection.point is not None
+        assert person.ui.looked_at.selection.point.startswith(f"claude:{API}@")
 
     drive(story)
 
@@ -87,9 +86,11 @@ def test_sessions_are_not_listed_for_every_key(
         await person.sees("5 sessions")
         monkeypatch.setattr(Scanner, "listing", counted)
         for letter in "counters in redis":
-            before = person.ui.looked_at.highlight
+            before = person.ui.looked_at.selection.highlight
             await person.press("space" if letter == " " else letter)
-            await person.until(lambda before=before: person.ui.looked_at.highlight is not before)
+            await person.until(
+                lambda before=before: person.ui.looked_at.selection.highlight is not before
+            )
         await person.sees("Keep the counters in Redis")
         assert 1 <= listings.count("words") <= 2  # a slow machine may take longer than they last
 
@@ -106,10 +107,10 @@ def test_the_arrows_move_while_somebody_types_and_enter_opens_the_turn(
         await person.press("down", "down", "up")
         assert rows.position == 1
         assert isinstance(person.ui.focused, Input)
-        wanted = person.ui.looked_at.turn_number
+        wanted = person.ui.looked_at.selection.turn_number
         await person.press("enter")
         await person.until(lambda: isinstance(person.ui.screen, TurnsScreen))
-        await person.until(lambda: person.ui.looked_at.turn_number == wanted)
+        await person.until(lambda: person.ui.looked_at.selection.turn_number == wanted)
         await person.press("escape")
         await person.sees("3 turns in 5 sessions")
 
@@ -178,7 +179,7 @@ def test_nothing_is_found(demo: Demo) -> None:
         await person.sees("Nothing about “xyzzyplugh” in 5 sessions", "Filters: claude")
         await person.press("F")
         # There is nothing to fork: it is a letter of the word.
-        assert person.ui.looked_at.point is None
+        assert person.ui.looked_at.selection.point is None
         await person.press("alt+shift+f")
         await person.sees("This does not apply to the selection")
         await person.press("escape")
@@ -297,7 +298,7 @@ def test_the_name_of_the_place_is_copied(demo: Demo) -> None:
         person.ui.screen.query_one("#found", Rows).focus()
         await person.press("y")
         await person.sees("copied")
-        assert person.ui.clipboard == person.ui.looked_at.point
+        assert person.ui.clipboard == person.ui.looked_at.selection.point
 
     drive(story)
 
@@ -334,7 +335,7 @@ def test_what_should_not_go_wrong_is_told(
 
     async def story(person: Person) -> None:
         await person.sees("5 sessions")
-        monkeypatch.setattr("prong.tui.content.preview.of_session", fails)
+        monkeypatch.setattr("prong.tui.content.preview.SessionReader.of_session", fails)
         await person.press("down")
         await person.sees("ZeroDivisionError: of no use [bold]", "a bug in prong")
         # The screen is there all the same.
@@ -349,13 +350,13 @@ def test_the_preview_comes_also_when_the_order_changes_meanwhile(
 ) -> None:
     """A large session takes its time; the model's list, of other objects, is faster."""
     gate = threading.Event()
-    of_hit = preview.of_hit
+    of_hit = SessionReader.of_hit
 
-    def slow(*given: Any) -> Preview:
+    def slow(*given: Any, **named: Any) -> Preview:
         gate.wait(30)
-        return of_hit(*given)
+        return of_hit(*given, **named)
 
-    monkeypatch.setattr("prong.tui.content.preview.of_hit", slow)
+    monkeypatch.setattr("prong.tui.content.preview.SessionReader.of_hit", slow)
     with App() as app:
         app.search.index(vectors=False)
 

@@ -34,11 +34,11 @@ def test_the_cursor_is_a_place_to_fork_from(samples: Shell) -> None:
     async def story(person: Person) -> None:
         await person.sees("in 2 trees")
         view = person.ui.looked_at
-        assert view.point == f"claude:{API}"
+        assert view.selection.point == f"claude:{API}"
         await person.press("j")
-        assert view.point == f"claude:{WINDOW}"
-        assert view.session is not None
-        assert view.session.id == WINDOW
+        assert view.selection.point == f"claude:{WINDOW}"
+        assert view.selection.session is not None
+        assert view.selection.session.id == WINDOW
         await person.sees("forked from claude:60309e1e@2")
         await person.press("enter")
         await person.until(lambda: "turns" in person.ui.wishes)
@@ -53,7 +53,7 @@ def test_sessions_that_were_never_forked(samples: Shell) -> None:
         await person.press("j", "A")
         await person.sees(SEARCH[:8])
         # The cursor stays where it was.
-        assert person.ui.looked_at.point == f"claude:{WINDOW}"
+        assert person.ui.looked_at.selection.point == f"claude:{WINDOW}"
         await person.press("A")
         await person.sees_no(SEARCH[:8])
 
@@ -96,8 +96,8 @@ def test_the_family_of_one(samples: Shell) -> None:
 def test_nothing_was_ever_forked(shell: Shell) -> None:
     async def story(person: Person) -> None:
         await person.sees("No forks yet.", "F   on a turn forks the session")
-        assert person.ui.looked_at.point is None
-        assert person.ui.looked_at.session is None
+        assert person.ui.looked_at.selection.point is None
+        assert person.ui.looked_at.selection.session is None
         await person.press("enter", "A")
         await person.sees("No sessions yet.")
         assert person.ui.wishes == []
@@ -111,7 +111,7 @@ def test_a_deleted_parent(samples: Shell) -> None:
 
     async def story(person: Person) -> None:
         await person.sees("claude:60309e1e  (deleted)", "This session was deleted")
-        assert person.ui.looked_at.point is None
+        assert person.ui.looked_at.selection.point is None
 
     drive(story, "f3")
 

@@ -47,7 +47,7 @@ def test_turns_that_a_rewind_left(demo: Demo) -> None:
         await person.press("A")
         await person.sees("Forget Redis", "4a960d0d")
         await person.press("end")
-        assert person.ui.looked_at.point == f"claude:{API}@{_chosen(person)}"
+        assert person.ui.looked_at.selection.point == f"claude:{API}@{_chosen(person)}"
         await person.press("F")
         await person.sees("the turn is on a branch abandoned by a rewind")
         await person.press("escape", "A")
@@ -99,7 +99,7 @@ def test_the_transcript_begins_with_the_turn(demo: Demo) -> None:
         await person.press("G")
         await person.sees("Added a section with the headers that a client sees.")
         # A fork from here is one of the turn that it was opened at.
-        assert person.ui.looked_at.point is not None
+        assert person.ui.looked_at.selection.point is not None
 
     drive(story, size=NARROW)
 

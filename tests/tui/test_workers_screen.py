@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from textual.drivers.headless_driver import HeadlessDriver
 
-from prong.app import App
 from prong.errors import Busy, Unavailable
 from prong.model.forks import Launch
 from prong.model.workers import WorkerStatus
 from prong.paths import state_dir
 from prong.storage.workers import WorkerRecords
 from prong.tui import workers_watch
-from prong.tui.content.worker_preview import LastExchange
-from prong.tui.screens import workers_screen
+from prong.tui.content.preview import LastExchange, SessionReader
 from prong.tui.widgets.page import Page
 from prong.workers.service import WorkerService
 from prong.workers.states import WorkerStates
@@ -47,8 +45,8 @@ def release(lab: WorkerLab, parser: Path) -> Callable[[], None]:
 def test_no_workers(shell: Shell) -> None:
     async def story(person: Person) -> None:
         await person.sees("No workers yet.", 'prong run "write the parser"', "no workers")
-        assert person.ui.looked_at.point is None
-        assert person.ui.looked_at.session is None
+        assert person.ui.looked_at.selection.point is None
+        assert person.ui.looked_at.selection.session is None
         # There is nothing to do anything with.
         await person.press("enter", *"aswxXRnc")
         await person.pilot.pause()
@@ -73,9 +71,9 @@ def test_what_is_seen_of_a_worker(lab: WorkerLab, parser: Path) -> None:
         assert "branch    prong/parser" in person.screen
         assert "> first" in person.screen
         view = person.ui.looked_at
-        assert view.point == "parser"
-        assert view.session is not None
-        assert view.session.id == session
+        assert view.selection.point == "parser"
+        assert view.selection.session is not None
+        assert view.selection.session.id == session
         await person.press("l")
         await person.until(lambda: "transcript" in person.ui.wishes)
 
@@ -97,7 +95,7 @@ def test_send_and_rename(lab: WorkerLab, parser: Path) -> None:
         await person.press("end", *"-two")
         await person.press("enter")
         await person.sees("● parser-two")
-        assert person.ui.looked_at.point == "parser-two"
+        assert person.ui.looked_at.selection.point == "parser-two"
         await person.press("n")
         await person.sees("New name for parser-two")
         await person.press("end", *" no name")
@@ -167,14 +165,14 @@ def test_a_long_read_is_not_begun_again(
 ) -> None:
     """It takes longer than the time between two looks."""
     monkeypatch.setattr(workers_watch, "_EVERY", 0.02)
-    gate, reads, last_turn = threading.Event(), list[str](), workers_screen.last_turn
+    gate, reads, last_turn = threading.Event(), list[str](), SessionReader.last_turn
 
-    def slow(app: App, status: WorkerStatus) -> LastExchange:
+    def slow(self: SessionReader, status: WorkerStatus) -> LastExchange:
         reads.append(status.worker.name)
         gate.wait(60)
-        return last_turn(app, status)
+        return last_turn(self, status)
 
-    monkeypatch.setattr(workers_screen, "last_turn", slow)
+    monkeypatch.setattr(SessionReader, "last_turn", slow)
     looks: list[int] = []
     every = WorkerStates.all
 
@@ -282,7 +280,7 @@ def test_clone_as_soon_as_it_is_idle(lab: WorkerLab, release: Callable[[], None]
         await person.sees("it is cloned as soon as it is idle")
         release()
         await person.sees("is a clone of parser")
-        await person.until(lambda: person.ui.looked_at.point not in (None, "parser"))
+        await person.until(lambda: person.ui.looked_at.selection.point not in (None, "parser"))
         assert person.screen.count("● ") >= 2
 
     drive(story, "f4")

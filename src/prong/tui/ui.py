@@ -14,17 +14,15 @@ from prong.app import App
 from prong.config import Config, UiSettings
 from prong.model.forks import Launch
 from prong.model.sessions import Session
-from prong.tui.content import documents
-from prong.tui.garbage import settle
-from prong.tui.keys import help_parts, key_names
-from prong.tui.lanes import Lanes
+from prong.tui.content.preview import Preview, SessionReader
+from prong.tui.lanes import Lanes, settle
 from prong.tui.screens.fork_dialog import ForkDialog, Next
-from prong.tui.screens.help_screen import HelpScreen
+from prong.tui.screens.help_screen import HelpScreen, help_parts, key_names
 from prong.tui.screens.page_screen import PageScreen
 from prong.tui.screens.sessions_screen import SessionsScreen
 from prong.tui.screens.tree_screen import TreeScreen
 from prong.tui.screens.turns_screen import TurnsScreen
-from prong.tui.screens.view import MainScreen, Wish, tell_bug
+from prong.tui.screens.view import MainScreen, Selection, Wish, report_bug
 from prong.tui.screens.workers_screen import WorkersScreen
 from prong.tui.worker_acts import WorkerActs
 from prong.views.text import clean
@@ -120,7 +118,7 @@ class ProngUi(TextualApp[Launch]):
         self._lanes.close()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        tell_bug(self.screen, event)
+        report_bug(self.screen, event)
 
     # -- actions requested by screens ----------------------------------------------------------
 
@@ -145,16 +143,16 @@ class ProngUi(TextualApp[Launch]):
             if view not in self._places.values():
                 self.pop_screen()
             return
-        point, session = view.point, view.session
+        selection = view.selection
+        point, session = selection.point, selection.session
         if point is None:
             self.notify("This does not apply to the selection.", severity="warning")
         elif wish == "fork":
             title = session.title if session else point
             self.push_screen(ForkDialog(self._lanes, point, title, self._agents), self._forked)
         elif wish == "diff":
-            read = partial(documents.change, point=point)
-            title = f"Diff  {point}"
-            self._open(PageScreen(self._lanes, wish, title, read, session=session, point=point))
+            read = partial(SessionReader.change, point=point)
+            self._open_page(wish, f"Diff  {point}", read, selection._replace(highlight=None))
         elif session is None:
             self.notify("Its session is not known yet or no longer exists.", severity="warning")
         elif wish == "resume":
@@ -162,40 +160,33 @@ class ProngUi(TextualApp[Launch]):
         elif wish == "tree":
             self._open(TreeScreen(self._lanes, session))
         elif wish == "transcript":
-            self._open_transcript(view, session, point)
+            read = partial(SessionReader.transcript, session=session, turn=selection.turn_number)
+            self._open_page(wish, f"Transcript  {session.title}", read, selection)
         else:
-            self._open_turns(session, _turn_id(point))
+            turn_id = point.partition("@")[2] or None
+            self._open(TurnsScreen(self._lanes, session, turn_id))
 
     def _open(self, screen: MainScreen) -> None:
         self.push_screen(screen)
 
-    def _open_turns(
-        self, session: Session, turn_id: str | None, *, without_answer: bool = False
+    def _open_page(
+        self,
+        wish: Wish,
+        title: str,
+        read: Callable[[SessionReader], Preview],
+        selection: Selection,
     ) -> None:
-        self._open(TurnsScreen(self._lanes, session, turn_id, without_answer=without_answer))
-
-    def _open_transcript(self, view: MainScreen, session: Session, point: str) -> None:
-        read = partial(documents.transcript, session=session, turn=view.turn_number)
-        title = f"Transcript  {session.title}"
-        self._open(
-            PageScreen(
-                self._lanes,
-                "transcript",
-                title,
-                read,
-                session=session,
-                point=point,
-                highlight=view.highlight,
-            )
-        )
+        # Only lists know the turn: from here, the transcript opens at its beginning.
+        selection = selection._replace(turn_number=None)
+        self._open(PageScreen(self._lanes, wish, title, read, selection))
 
     async def _resume(self, view: MainScreen, session: Session) -> None:
         """Exit, and run the agent in this terminal."""
-
-        def launch(app: App) -> Launch:
-            return app.setup.hooks.for_one_run(session.agent, app.sessions.resume(session))
-
-        command = await view.told(self._lanes.reading.do(launch))
+        command = await view.told(
+            self._lanes.reading.do(
+                lambda app: app.setup.hooks.for_one_run(session.agent, app.sessions.resume(session))
+            )
+        )
         if command is not None:
             self.exit(command)
 
@@ -218,7 +209,8 @@ class ProngUi(TextualApp[Launch]):
         ref = str(wanted.fork.child)
         session = await view.told(self._lanes.reading.do(lambda app: app.sessions.get(ref)))
         if session is not None:
-            self._open_turns(session, None, without_answer=wanted.fork.seed_ack_filtered)
+            hides = wanted.fork.seed_ack_filtered
+            self._open(TurnsScreen(self._lanes, session, without_answer=hides))
 
     async def _attach_to(self, view: MainScreen, name: str) -> None:
         await view.told(WorkerActs(view, self._lanes).attach(name))
@@ -249,7 +241,7 @@ class ProngUi(TextualApp[Launch]):
             super().action_command_palette()
 
     def action_copy(self) -> None:
-        point = self.view.point if self.view else None
+        point = self.view.selection.point if self.view else None
         if point is not None:
             self.copy_to_clipboard(point)
             self.notify(clean(f"copied {point}"), markup=False)
@@ -260,7 +252,3 @@ class ProngUi(TextualApp[Launch]):
         for name, description in _PLACES.items():
             yield SystemCommand(name.capitalize(), description, partial(self.action_go, name))
         yield from super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType]
-
-
-def _turn_id(point: str) -> str | None:
-    return point.partition("@")[2] or None

@@ -1,19 +1,19 @@
 """Actions on workers: ask for input, run in a thread, report the result."""
 
+import subprocess
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from typing import Literal, TypeVar
 
 from textual.app import SuspendNotSupported
 
+from prong.agents.run import environment
 from prong.app import App
 from prong.errors import Busy, Unavailable
 from prong.model.forks import Launch
-from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
-from prong.tui.attaching import shown_here
+from prong.model.workers import WorkerState
 from prong.tui.lanes import Lanes
-from prong.tui.screens.question_dialog import QuestionDialog
-from prong.tui.screens.text_dialog import TextDialog
+from prong.tui.screens.dialogs import QuestionDialog, TextDialog
 from prong.tui.screens.view import MainScreen
 from prong.views.command_line import command_line
 from prong.views.text import clean
@@ -41,17 +41,22 @@ class WorkerActs:
             return
         if not self._view.is_current:
             return  # the user has left this screen, and would not expect the UI to disappear
-        status: int | Unavailable
+        error: OSError | None = None
+        status = 0
         try:
             with self._view.ui.suspend():
                 # Nothing may raise here: Textual would not restore the screen.
-                status = _shown(launch)
+                try:
+                    status = _shown_here(launch)
+                except OSError as raised:
+                    error = raised
         except SuspendNotSupported:
             self._say(f"type in a terminal: {command_line(launch)}", timeout=_LONG)
             return
         self._view.ui.refresh()
-        if isinstance(status, Unavailable):
-            raise status
+        if error is not None:
+            message = f"{launch.argv[0]} does not start: {error.strerror}"
+            raise Unavailable(message, hint="prong doctor")
         if status:
             self._say(f"{launch.argv[0]} ended with {status}", severity="warning")
 
@@ -68,7 +73,10 @@ class WorkerActs:
         try:
             status = None
             while status is None and is_wanted():
-                status = await lane.do(partial(_done, name=name))
+                with suppress(Busy):
+                    (status,) = await lane.do(
+                        lambda app: app.workers.states.wait([name], timeout=_SLICE)
+                    )
         finally:
             lane.close()
         if status is not None and is_wanted():
@@ -110,11 +118,17 @@ class WorkerActs:
     async def clone(self, name: str) -> str:
         """Clone the worker as soon as it is idle."""
         self._say(f"cloning {name} ...")
-        worker = await self._aside(partial(_cloned, name=name))
-        if worker is None:
-            self._say(f"{name} is busy; it is cloned as soon as it is idle")
-        while worker is None:
-            worker = await self._aside(partial(_cloned, name=name))
+        is_told = False
+        while True:
+            try:
+                worker = await self._aside(
+                    lambda app: app.workers.cloner.clone(name, timeout=_SLICE)
+                )
+                break
+            except Busy:
+                if not is_told:
+                    self._say(f"{name} is busy; it is cloned as soon as it is idle")
+                is_told = True
         for warning in worker.warnings:
             self._say(warning, severity="warning")
         self._say(f"{worker.name} is a clone of {name}")
@@ -138,24 +152,7 @@ class WorkerActs:
         self._view.notify(clean(text), severity=severity, timeout=timeout, markup=False)
 
 
-def _shown(launch: Launch) -> int | Unavailable:
-    try:
-        return shown_here(launch)
-    except Unavailable as error:
-        return error
-
-
-def _done(app: App, name: str) -> WorkerStatus | None:
-    """Wait a moment; None if the worker is still busy."""
-    try:
-        return app.workers.states.wait([name], timeout=_SLICE)[0]
-    except Busy:
-        return None
-
-
-def _cloned(app: App, name: str) -> WorkerInfo | None:
-    """Clone the worker; None while it is busy."""
-    try:
-        return app.workers.cloner.clone(name, timeout=_SLICE)
-    except Busy:
-        return None
+def _shown_here(launch: Launch) -> int:
+    """Run a program in this terminal until the user detaches or ends it; return its status."""
+    argv, variables = launch.argv, environment(launch)
+    return subprocess.run(argv, cwd=launch.cwd, env=variables, check=False).returncode

@@ -2,7 +2,7 @@
 
 import pytest
 
-from prong.tui.content.form_words import in_the_form
+from prong.tui.content.forking import in_the_form
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from prong.tui.content.worker_preview import last_turn
 
 from prong.app import App
 from prong.model.forks import ForkPoint, SeedHeader
@@ -18,7 +19,6 @@ from prong.model.sessions import SessionRef
 from prong.model.workers import Process, WorkerInfo, WorkerState
 from prong.processes.process import end, is_alive, process_of
 from prong.testing.home import IsolatedHome
-from prong.tui.content.worker_preview import last_turn
 from tests.samples.claude import ClaudeSample
 from tests.unit.workers.worker_lab import WorkerLab, until, worker_lab
 

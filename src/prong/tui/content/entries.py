@@ -1,44 +1,38 @@
 """Entries of the session list, two lines each."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from prong.model.amounts import counted
 from prong.model.search import Hit, Passage
 from prong.model.sessions import Session, SessionRef
 from prong.tui.widgets.lines import Line, Mark, line
+from prong.tui.widgets.rows import ListEntry
 from prong.views.passage import cleaned, fitted, within
 from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path
 from prong.views.turn_table import row
+
+T = TypeVar("T")
 
 _LEAST_FOLDER = 8
 _TURN_ID = 8
 
 
-class FoundEntry:
+class FoundEntry(ListEntry):
     """A found turn or session, indented if it follows another of its family."""
 
     def __init__(self, hit: Hit, name: str, *, is_below: bool = False) -> None:
         """`name` is the short reference of its session."""
+        turn = hit.turn
         self.hit = hit
+        self.key = (hit.ref, turn.id if turn else None)
+        self.session = hit.session
+        self.turn_number = turn.index if turn else None
+        if hit.can_fork and hit.ref is not None:
+            self.point = f"{hit.ref}@{turn.id}" if turn else str(hit.ref)
         self._name = name
         self._lead = "└ " if is_below else ""
         self._drawn: tuple[int, Sequence[Line]] | None = None
-
-    @property
-    def key(self) -> Hashable:
-        return (self.hit.ref, self.hit.turn.id if self.hit.turn else None)
-
-    @property
-    def session(self) -> Session | None:
-        return self.hit.session
-
-    @property
-    def point(self) -> str | None:
-        """Reference of the point to fork at; None if it cannot be forked."""
-        if not self.hit.can_fork or self.hit.ref is None:
-            return None
-        turn = self.hit.turn
-        return f"{self.hit.ref}@{turn.id}" if turn else str(self.hit.ref)
 
     def draw(self, columns: int) -> Sequence[Line]:
         if self._drawn is None or self._drawn[0] != columns:
@@ -60,39 +54,28 @@ class FoundEntry:
         return within(passage, prompt) or (passage if passage.marks else Passage(prompt))
 
     def _second(self, columns: int) -> Line:
-        hit = self.hit
-        turn = hit.turn
-        turn_suffix = ""
-        if turn is not None:
-            turn_suffix = f"@{turn.index if turn.index is not None else turn.id[:_TURN_ID]}"
+        hit, turn, name = self.hit, self.hit.turn, self._name
         rest = [f"{hit.score:.2f}"]
         if hit.also:
             rest.append(f"+{counted(len(hit.also), 'copy', 'copies')}")
-        if turn is not None and turn.index is None:
-            rest.append("abandoned by a rewind")
-        if hit.warning:
-            rest.append(clean(hit.warning))
-        title = _title(hit.session)
-        folder = short_path(hit.cwd)
-        lead = " " * len(self._lead)
-        return _meta(lead, self._name + turn_suffix, folder, [*rest, title], columns)
+        if turn is not None:
+            name += f"@{turn.index if turn.index is not None else turn.id[:_TURN_ID]}"
+            rest += ["abandoned by a rewind"] if turn.index is None else []
+        rest += [clean(hit.warning or ""), _title(hit.session)]
+        return _meta(self._lead, name, short_path(hit.cwd), rest, columns)
 
 
-class SessionEntry:
+class SessionEntry(ListEntry):
     """A session in the list of all sessions."""
 
+    session: Session
+
     def __init__(self, session: Session, name: str, *, is_below: bool = False) -> None:
+        self.key = (session.ref, None)
         self.session = session
+        self.point = str(session.ref)
         self._name = name
         self._lead = "└ " if is_below else ""
-
-    @property
-    def key(self) -> Hashable:
-        return (self.session.ref, None)
-
-    @property
-    def point(self) -> str | None:
-        return str(self.session.ref)
 
     def draw(self, columns: int) -> Sequence[Line]:
         session = self.session
@@ -101,21 +84,16 @@ class SessionEntry:
         if session.parent is not None:
             number = session.inherited if session.forked_at is None else session.forked_at
             rest.append(f"fork of {session.parent.id[:8]}@{number}")
-        if session.branch:
-            rest.append(clean(session.branch))
-        lead = " " * len(self._lead)
-        return first, _meta(lead, self._name, short_path(session.cwd), rest, columns)
+        rest.append(clean(session.branch or ""))
+        return first, _meta(self._lead, self._name, short_path(session.cwd), rest, columns)
 
 
 def of_hits(hits: Iterable[Hit], names: Mapping[SessionRef, str]) -> list[FoundEntry]:
     """Group the forks of a conversation where the best hit is."""
-    families: dict[Hashable, list[Hit]] = {}
-    for number, hit in enumerate(hits):
-        families.setdefault(hit.family or hit.ref or number, []).append(hit)
+    families = [(hit.family or hit.ref or number, hit) for number, hit in enumerate(hits)]
     return [
-        FoundEntry(hit, names.get(hit.ref, str(hit.ref)) if hit.ref else "?", is_below=position > 0)
-        for family in families.values()
-        for position, hit in enumerate(family)
+        FoundEntry(hit, names.get(hit.ref, str(hit.ref)) if hit.ref else "?", is_below=is_below)
+        for hit, is_below in _grouped(families)
     ]
 
 
@@ -125,13 +103,22 @@ def of_sessions(
     family: Mapping[SessionRef, Hashable],
 ) -> list[SessionEntry]:
     """Group the forks of a conversation where the newest is."""
-    families: dict[Hashable, list[Session]] = {}
-    for session in sessions:
-        families.setdefault(family[session.ref], []).append(session)
+    families = [(family[session.ref], session) for session in sessions]
     return [
-        SessionEntry(session, names[session.ref], is_below=position > 0)
-        for siblings in families.values()
-        for position, session in enumerate(siblings)
+        SessionEntry(session, names[session.ref], is_below=is_below)
+        for session, is_below in _grouped(families)
+    ]
+
+
+def _grouped(items: Iterable[tuple[Hashable, T]]) -> list[tuple[T, bool]]:
+    """Move items to the first of their family; return whether each is below another."""
+    families: dict[Hashable, list[T]] = {}
+    for family, item in items:
+        families.setdefault(family, []).append(item)
+    return [
+        (item, position > 0)
+        for members in families.values()
+        for position, item in enumerate(members)
     ]
 
 
@@ -150,9 +137,10 @@ def _with_right(lead: str, passage: Passage, right: str, columns: int) -> Line:
 
 
 def _meta(lead: str, name: str, folder: str, rest: Sequence[str], columns: int) -> Line:
-    """Draw name, folder and as much of the rest as fits."""
+    """Draw name, folder and as much of the rest as fits, below a lead."""
     room = columns - cells(lead) - cells(name) - 2
     folder = cut_left(folder, max(room // 2, _LEAST_FOLDER))
     room -= cells(folder) + 2
     more = cut("  ".join(part for part in rest if part), max(room, 0))
-    return line(lead, (name, "name"), (f"  {folder}" if folder else "", "dim"), f"  {more}")
+    indent = " " * len(lead)
+    return line(indent, (name, "name"), (f"  {folder}" if folder else "", "dim"), f"  {more}")

@@ -1,57 +1,49 @@
 """Planning and creating the fork that the fork dialog describes. Runs in a thread."""
 
-from __future__ import annotations
+import re
+from typing import Literal, NamedTuple
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
+from prong.code.service import CodeService
 from prong.errors import ProngError
 from prong.forks.context_window import BudgetLevel, level
 from prong.forks.request import ForkRequest
-from prong.model.forks import Code, Fork, ForkPlan, Launch, Method
+from prong.forks.service import ForkService
+from prong.model.forks import Fork, ForkPlan, Launch, Method
 from prong.model.record import Record
 from prong.model.workers import WorkerStatus
-from prong.tui.content.form_words import in_the_form
+from prong.session.service import SessionService
+from prong.setup.hooks import HookSetup
 from prong.views.command_line import command_line
 from prong.views.fork_plan import code
 from prong.views.text import clean, short_path
-from prong.workers.launch.fork import ForkedWorker
+from prong.workers.panes import Terminals
 from prong.workers.request import WorkerRequest
-
-if TYPE_CHECKING:
-    from prong.app import App
+from prong.workers.service import WorkerService
 
 Run = Literal["pane", "here", "later"]
 """Where a fork runs: in a new pane, in this terminal, or not yet."""
 
+_FIELDS = {
+    "--before-compaction": "history <all words>",
+    "--method copy": "how <copy>",
+    "--method seed": "how <seed: as a prompt>",
+    "leave --method out": "another way under how",
+    "--code turn": "code <as of the turn>",
+    "--code now": "code <as it is now>",
+    "--code none": "code <untouched>",
+    "--no-worktree": "code <untouched>",
+    "--into DIR": "another folder",
+    "leave --into out": "the folder left as it was",
+}
+_OPTIONS = re.compile("|".join(map(re.escape, sorted(_FIELDS, key=len, reverse=True))))
+"""Options of the command line that warnings and hints name, as fields of the dialog."""
 
-class Wish(Record, frozen=True):
-    """Settings of the fork dialog. Omitted ones have the defaults of `prong fork`."""
+
+class Wanted(NamedTuple):
+    """What the form asks for: where to fork, and how."""
 
     point: str
-    agent: str | None = None
-    method: str = Method.COPY.value
-    code: str | None = None
-    branch: str | None = None
-    into: str | None = None
-    prompt: str | None = None
-    full: bool = False
-    """Whether to restore the messages that compactions summarized."""
-    count: int = 1
-
-    @property
-    def options(self) -> ForkRequest:
-        return ForkRequest(
-            agent=self.agent,
-            into=Path(self.into) if self.into else None,
-            method=Method(self.method),
-            code=Code(self.code) if self.code else None,
-            branch=self.branch,
-            prompt=self.prompt,
-            before_compaction=self.full,
-            count=self.count,
-        )
+    request: ForkRequest = ForkRequest()
 
 
 class Planned(Record, frozen=True):
@@ -81,61 +73,64 @@ class NewFork(Record, frozen=True):
     """Command that runs the fork, if it does not run yet."""
 
 
-def plan(app: App, wish: Wish) -> Planned:
-    """Plan a fork, without writing anything."""
-    planned = app.workers.forks.plan(wish.point, wish.options, count=wish.count)
-    conversation = app.forks.source(planned.source).conversation
-    turns = [
-        (turn.id, f"{turn.index}: {clean(turn.prompt)}")
-        for turn in conversation.turns
-        if turn.index is not None
-    ]
-    abandoned = next(
-        (turn for turn in conversation.abandoned if turn.id == planned.point.turn_id), None
-    )
-    if abandoned is not None:
-        turns.append((abandoned.id, f"{abandoned.id[:8]}: {clean(abandoned.prompt)}"))
-    return Planned(
-        planned,
-        code(app.forks, app.code, planned) if planned.worktree else "no code is touched",
-        level(planned.tokens, planned.window),
-        command_line(planned.launch),
-        (("0", "0: before the first prompt"), *turns),
-        any(number <= (planned.point.turn or 0) for number in conversation.compactions),
-        app.terminals.here() is not None,
-    )
+class Forker(NamedTuple):
+    sessions: SessionService
+    forks: ForkService
+    code: CodeService
+    workers: WorkerService
+    terminals: Terminals
+    hooks: HookSetup
+
+    def plan(self, wanted: Wanted) -> Planned:
+        """Plan a fork, without writing anything."""
+        count = wanted.request.count
+        plan = self.workers.forks.plan(wanted.point, wanted.request, count=count)
+        conversation = self.forks.source(plan.source).conversation
+        turns = [("0", "0: before the first prompt")]
+        turns += [
+            (turn.id, f"{turn.index or turn.id[:8]}: {clean(turn.prompt)}")
+            for turn in (*conversation.turns, *conversation.abandoned)
+            if turn.index is not None or turn.id == plan.point.turn_id
+        ]
+        return Planned(
+            plan,
+            code(self.forks, self.code, plan) if plan.worktree else "no code is touched",
+            level(plan.tokens, plan.window),
+            command_line(plan.launch),
+            tuple(turns),
+            any(number <= (plan.point.turn or 0) for number in conversation.compactions),
+            self.terminals.here() is not None,
+        )
+
+    def plan_when_idle(self, wanted: Wanted, seconds: float) -> Planned:
+        """Plan the fork once the agent is idle; raise `Busy` after some seconds."""
+        session = self.sessions.get(wanted.point)
+        return self.sessions.when_idle(session, lambda: self.plan(wanted), seconds)
+
+    def make(self, plan: ForkPlan, request: ForkRequest, run: Run) -> NewFork:
+        """Create the forks, and start them as requested if the agent is installed."""
+        if run == "pane" and plan.missing is None:
+            return self._start(plan, request)
+        forks = tuple(self.forks.make_several(plan, request.count))
+        launch = None if plan.missing else forks[0].launch
+        return NewFork(plan, forks, launch=launch and self.hooks.for_one_run(plan.agent, launch))
+
+    def _start(self, plan: ForkPlan, request: ForkRequest) -> NewFork:
+        worker = WorkerRequest(prompt=request.prompt or None)
+        done = list(self.workers.forks.start(plan, worker, request.count))
+        errors = tuple(result.error for result in done if result.error is not None)
+        forks = tuple(result.fork for result in done if result.fork is not None)
+        if not forks and errors:
+            raise errors[0]
+        workers = tuple(result.worker.name for result in done if result.worker is not None)
+        return NewFork(plan, forks, workers, errors, forks[0].launch if not workers else None)
+
+    def ready(self, name: str) -> WorkerStatus:
+        """Wait until a worker has started and opened its session."""
+        return self.workers.states.ready(name)
 
 
-def make(app: App, planned: ForkPlan, wish: Wish, run: Run) -> NewFork:
-    """Create the forks, and start them as requested if the agent is installed."""
-    if planned.missing is not None:
-        return NewFork(planned, tuple(app.forks.make_several(planned, wish.count)))
-    if run == "pane":
-        request = WorkerRequest(prompt=wish.prompt or None)
-        return _started(planned, list(app.workers.forks.start(planned, request, wish.count)))
-    forks = tuple(app.forks.make_several(planned, wish.count))
-    launch = forks[0].launch
-    if launch is not None:
-        launch = app.setup.hooks.for_one_run(planned.agent, launch)
-    return NewFork(planned, forks, launch=launch)
-
-
-def _started(planned: ForkPlan, done: Sequence[ForkedWorker]) -> NewFork:
-    errors = tuple(result.error for result in done if result.error is not None)
-    forks = tuple(result.fork for result in done if result.fork is not None)
-    if not forks and errors:
-        raise errors[0]
-    workers = tuple(result.worker.name for result in done if result.worker is not None)
-    launch = forks[0].launch if not workers else None
-    return NewFork(planned, forks, workers, errors, launch)
-
-
-def ready(app: App, name: str) -> WorkerStatus:
-    """Wait until a worker has started and opened its session."""
-    return app.workers.states.ready(name)
-
-
-def told(made: NewFork) -> list[tuple[str, str]]:
+def outcome(made: NewFork) -> list[tuple[str, str]]:
     """Describe the result as lines of style and text."""
     lines: list[tuple[str, str]] = []
     for number, fork in enumerate(made.forks):
@@ -159,3 +154,10 @@ def told(made: NewFork) -> list[tuple[str, str]]:
         # The command to print has no hooks: they are set only for runs from here.
         lines.append(("dim", command_line(launch)))
     return [(style, clean(text)) for style, text in lines]
+
+
+def in_the_form(text: str) -> str:
+    """Replace options by form fields. Commands and options without a field stay."""
+    if text.startswith("prong "):
+        return text
+    return _OPTIONS.sub(lambda found: _FIELDS[found[0]], text)

@@ -1,11 +1,11 @@
 """Entries of the fork tree, one line each."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
-from prong.model.sessions import Session, SessionRef
 from prong.model.workers import WorkerStatus
 from prong.tui.content.worker_entry import sign_of, style_of
 from prong.tui.widgets.lines import Line, line
+from prong.tui.widgets.rows import ListEntry
 from prong.views.lineage import LineageRow
 from prong.views.text import cells, clean, cut, pad
 
@@ -14,7 +14,7 @@ _LEAST_TITLE = 24
 _GAP = 2
 
 
-class TreeEntry:
+class TreeEntry(ListEntry):
     def __init__(
         self, row: LineageRow, worker: WorkerStatus | None = None, *, is_chosen: bool = False
     ) -> None:
@@ -22,23 +22,10 @@ class TreeEntry:
         self._row = row
         self._worker = worker
         self._mark = " *" if is_chosen else ""
-
-    @property
-    def ref(self) -> SessionRef:
-        return self._row.node.ref
-
-    @property
-    def key(self) -> Hashable:
-        return self.ref
-
-    @property
-    def session(self) -> Session | None:
-        return self._row.node.session
-
-    @property
-    def point(self) -> str | None:
-        """Reference to fork at; None if the session was deleted."""
-        return str(self.ref) if self.session else None
+        self.key = row.node.ref
+        self.session = row.node.session
+        if self.session is not None:  # it was not deleted
+            self.point = str(row.node.ref)
 
     def draw(self, columns: int) -> Sequence[Line]:
         row, status = self._row, self._worker

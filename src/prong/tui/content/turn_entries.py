@@ -1,10 +1,13 @@
 """Rows of the turn list."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from typing import NamedTuple, Self
 
-from prong.model.sessions import Conversation, SessionRef, Turn
+from prong.model.sessions import Conversation, Session, SessionRef, Turn
 from prong.session.lineage import Forest
 from prong.tui.widgets.lines import Line, Mark, line
+from prong.tui.widgets.rows import ListEntry
 from prong.views.turn_table import Layout, TurnTableRow, row
 
 SNAPSHOT, COMPACTED, FORKED = "●", "≡", "Y"
@@ -15,41 +18,26 @@ MARKS = (
 )
 _ID = 8
 
-
-class TurnTable:
-    """Column widths shared by all rows of a session."""
-
-    def __init__(self, rows: Sequence[TurnTableRow]) -> None:
-        self._rows = rows
-        self._layout: Layout | None = None
-
-    def layout(self, columns: int) -> Layout:
-        if self._layout is None or self._layout.room != columns:
-            self._layout = Layout(self._rows, columns)
-        return self._layout
+Layouts = Callable[[int], Layout]
+"""Column widths for a number of columns."""
 
 
-class TurnEntry:
+class TurnEntry(ListEntry):
     def __init__(
-        self, session: SessionRef, turn: Turn, told: TurnTableRow, table: TurnTable, marks: str
+        self, session: Session, turn: Turn, row: TurnTableRow, layouts: Layouts, marks: str
     ) -> None:
         self.turn = turn
-        self._session = session
-        self._row = told
-        self._table = table
+        self.key = turn.id
+        self.point = f"{session.ref}@{turn.id}"
+        self.session = session
+        self.turn_number = turn.index
+        self._row = row
+        self._layouts = layouts
         self._marks = marks
-
-    @property
-    def key(self) -> Hashable:
-        return self.turn.id
-
-    @property
-    def point(self) -> str:
-        return f"{self._session}@{self.turn.id}"
 
     def draw(self, columns: int) -> Sequence[Line]:
         room = columns - len(MARKS) - 1
-        start, prompt = self._table.layout(room).parts(self._row)
+        start, prompt = self._layouts(room).parts(self._row)
         style = "" if self.turn.kind.value == "human" else "dim"
         drawn = line((self._marks, "good"), " ", (start, "dim"), (prompt, style))
         if self.turn.changes is not None:
@@ -60,23 +48,40 @@ class TurnEntry:
         return (drawn,)
 
 
-def of_conversation(
-    conversation: Conversation, forest: Forest | None, *, abandoned: bool
+class SessionTurns(NamedTuple):
+    """The turns of a session, as entries."""
+
+    conversation: Conversation
+    active: list[TurnEntry]
+    everything: list[TurnEntry]
+    """Including turns abandoned by rewinds."""
+
+    @classmethod
+    def of(cls, conversation: Conversation, forest: Forest) -> Self:
+        forked = _forked_at(forest, conversation.session.ref)
+        active, everything = (
+            _entries(conversation, turns, forked)
+            for turns in (conversation.turns, (*conversation.turns, *conversation.abandoned))
+        )
+        return cls(conversation, active, everything)
+
+
+def _entries(
+    conversation: Conversation, turns: Sequence[Turn], forked: set[int]
 ) -> list[TurnEntry]:
-    """Return active turns in order, then the abandoned ones if wanted."""
-    ref = conversation.session.ref
-    forked = _forked_at(forest, ref)
-    turns = [*conversation.turns, *(conversation.abandoned if abandoned else ())]
-    rows = [_row(turn) for turn in turns]
-    table = TurnTable(rows)
+    rows = [row(turn, turn.id[:_ID] if turn.index is None else str(turn.index)) for turn in turns]
+    # All rows share their column widths.
+    layouts = lru_cache(maxsize=1)(partial(Layout, rows))
     return [
-        TurnEntry(ref, turn, cells, table, _marks(turn, conversation.compactions, forked))
+        TurnEntry(
+            conversation.session,
+            turn,
+            cells,
+            layouts,
+            _marks(turn, conversation.compactions, forked),
+        )
         for turn, cells in zip(turns, rows, strict=True)
     ]
-
-
-def _row(turn: Turn) -> TurnTableRow:
-    return row(turn, str(turn.index) if turn.index is not None else turn.id[:_ID])
 
 
 def _marks(turn: Turn, compactions: Iterable[int], forked: set[int]) -> str:
@@ -90,10 +95,10 @@ def _marks(turn: Turn, compactions: Iterable[int], forked: set[int]) -> str:
     return "".join(marks)
 
 
-def _forked_at(forest: Forest | None, ref: SessionRef) -> set[int]:
+def _forked_at(forest: Forest, ref: SessionRef) -> set[int]:
     """Return the turns at which the session was forked."""
     turns: set[int] = set()
-    stack = list(forest.roots) if forest else []
+    stack = list(forest.roots)
     while stack:
         node = stack.pop()
         stack += node.children

@@ -1,11 +1,13 @@
-"""Entries of the worker list, two lines each."""
+"""Entries of the worker list, two lines each, and all details of one."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from prong.model.workers import WorkerState, WorkerStatus
+from prong.tui.content.preview import LastExchange
 from prong.tui.widgets.lines import Line, line
+from prong.tui.widgets.rows import ListEntry
 from prong.views.text import age, cells, clean, cut, pad, short_ids
-from prong.views.worker_rows import last, place
+from prong.views.worker_rows import details, last, place
 
 STYLES = {
     WorkerState.IDLE: "good",
@@ -14,6 +16,9 @@ STYLES = {
 }
 """Styles of worker states; other states are dim."""
 _MOST_NAME = 28
+_NAME = 10
+_WORDS = ("prompt", "said")
+"""Details to hide if the last turn is shown."""
 _STATE = max(len(state.value) for state in WorkerState)
 _AGE = 4
 _HINTS = {
@@ -34,28 +39,18 @@ def sign_of(state: WorkerState) -> str:
     return "○" if state is WorkerState.GONE else "●"
 
 
-class WorkerEntry:
+class WorkerEntry(ListEntry):
     def __init__(
         self, status: WorkerStatus, session: str, *, name_columns: int, is_awaited: bool = False
     ) -> None:
         """`session` is a short id; `is_awaited` if the user wants to be notified."""
         self.status = status
+        self.name = self.key = status.worker.name
+        # A worker's name is also a reference of its session.
+        self.point = self.name if status.worker.session else None
         self._session = session
         self._name_columns = name_columns
         self._is_awaited = is_awaited
-
-    @property
-    def name(self) -> str:
-        return self.status.worker.name
-
-    @property
-    def key(self) -> Hashable:
-        return self.name
-
-    @property
-    def point(self) -> str | None:
-        """Reference of its session: the worker's name."""
-        return self.name if self.status.worker.session else None
 
     def draw(self, columns: int) -> Sequence[Line]:
         return self._first(), self._second(columns)
@@ -109,3 +104,21 @@ def counts(found: Iterable[WorkerStatus]) -> str:
     """Count workers by state: `1 busy, 2 idle`."""
     states = [item.state for item in found]
     return ", ".join(f"{states.count(item)} {item.value}" for item in WorkerState if item in states)
+
+
+def described(status: WorkerStatus, last: LastExchange | None = None) -> Iterator[Line]:
+    """Yield the details, and the last turn if it has been read."""
+    evidence = status.evidence
+    detail = f": {clean(evidence.detail)}" if evidence.detail else ""
+    source = f"  {age(evidence.time)} ({clean(evidence.source)})"
+    yield line(
+        (clean(status.worker.name), "title"),
+        " is ",
+        (status.state.value + detail, style_of(status.state)),
+        (source, "dim"),
+    )
+    yield Line()
+    for name, text in details(status):
+        if text and not (name in _WORDS and last and last.lines):
+            yield line((name.ljust(_NAME), "dim"), clean(text))
+    yield from last.lines if last else ()

@@ -1,9 +1,9 @@
 """Fork dialog: a form with the fork plan, then the result."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
-from typing import ClassVar, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, TypeVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -15,20 +15,28 @@ from textual.worker import Worker
 
 from prong.app import App
 from prong.errors import Busy, ProngError, Unavailable
-from prong.model.forks import Fork, Launch
-from prong.model.record import Record, replace
+from prong.forks.context_window import BudgetLevel
+from prong.forks.request import ForkRequest
+from prong.model.amounts import counted
+from prong.model.forks import Code, Fork, Launch, Method
+from prong.model.record import replace
 from prong.threads import Newest
-from prong.tui.content import forking
-from prong.tui.content.forking import NewFork, Planned, Run, Wish
-from prong.tui.content.form_words import in_the_form
+from prong.tui.content.forking import (
+    Forker,
+    NewFork,
+    Planned,
+    Run,
+    Wanted,
+    in_the_form,
+    outcome,
+)
 from prong.tui.lanes import Lanes
-from prong.tui.screens.dialog import Dialog
-from prong.tui.screens.view import tell_bug
-from prong.tui.widgets.choice import Choice
-from prong.tui.widgets.field import Field
-from prong.tui.widgets.gauge import Gauge
-from prong.tui.widgets.text_line import TextLine
+from prong.tui.screens.dialogs import Dialog
+from prong.tui.screens.view import report_bug
+from prong.tui.widgets.form import Choice, Field, TextLine
 from prong.views.text import clean, cut, short_path
+
+T = TypeVar("T")
 
 _TYPED = 0.2
 """Seconds without a key before the plan is updated."""
@@ -52,12 +60,22 @@ _RUNS: tuple[tuple[Run, str], ...] = (
     ("later", "not now"),
 )
 _STYLES = {"good": "$text-success", "warning": "$text-warning", "failed": "$text-error"}
+_BAR = 20
+_LEVELS = {
+    BudgetLevel.OK: ("$text-success", ""),
+    BudgetLevel.NEAR: ("$text-warning", "  close to the window"),
+    BudgetLevel.OVER: ("$text-error", "  more than the window"),
+    BudgetLevel.UNKNOWN: ("$text-muted", ""),
+}
 
 
-class Next(Record, frozen=True):
+After = Literal["attach", "run", "turns"]
+
+
+class Next(NamedTuple):
     """What to do with a new fork after the dialog closes."""
 
-    wish: Literal["attach", "run", "turns"]
+    wish: After
     fork: Fork
     worker: str | None = None
     launch: Launch | None = None
@@ -76,7 +94,7 @@ class ForkDialog(Dialog[Next | None]):
         super().__init__()
         self._lanes = lanes
         self._agents = agents
-        self._wish = Wish(point)
+        self._wanted = Wanted(point)
         self._title = title
         self._plans = Newest(lanes.forking)
         self._planned: Planned | None = None
@@ -113,7 +131,7 @@ class ForkDialog(Dialog[Next | None]):
                 yield Field("branch", TextLine(compact=True, id="branch"))
                 yield Field("prompt", TextLine(placeholder=placeholder, compact=True, id="prompt"))
                 yield Field("run", Choice("", _RUNS, id="run"), Choice("count", counts, id="count"))
-                yield Field("size", Gauge("", id="size"))
+                yield Field("size", Static("", id="size"))
                 yield Field("command", Static("", id="command", markup=False))
                 yield Static("", id="notes")
             with VerticalScroll(id="made-box", can_focus=False):
@@ -141,7 +159,7 @@ class ForkDialog(Dialog[Next | None]):
             self.query_one(name).styles.max_height = max(event.size.height - _AROUND, 1)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        tell_bug(self, event)
+        report_bug(self, event)
 
     # -- planning ------------------------------------------------------------------------------
 
@@ -157,66 +175,70 @@ class ForkDialog(Dialog[Next | None]):
     async def _replan(self) -> None:
         if self._planned is not None:
             await asyncio.sleep(_TYPED)
-        wish = self._wished()
         self._say("planning ...")
+        wanted = self._wanted_now()
         try:
-            planned = await self._plans.ask(partial(forking.plan, wish=wish))
+            planned = await self._ask(lambda forker: forker.plan(wanted))
         except (ProngError, OSError) as error:
             self._refuse(error)
             return
         if planned is not None:
-            self._wish = wish
-            self._show(planned)
+            self._show(planned, wanted)
 
-    def _wished(self) -> Wish:
+    def _ask(self, act: Callable[[Forker], Planned]) -> Awaitable[Planned | None]:
+        return self._plans.ask(_for_forker(act))
+
+    def _wanted_now(self) -> Wanted:
         """Read the form. Fields that were not edited are left to the plan."""
         if self._planned is None:
-            agent = self.query_one("#agent", Choice).value or None
-            return replace(self._wish, agent=agent)
-        turn = self.query_one("#turn", Choice).value
+            point, request = self._wanted
+            return Wanted(point, replace(request, agent=self._value("agent") or None))
+        turn, code, folder = self._value("turn"), self._value("code"), self._typed("folder")
         session = self._planned.plan.source.ref
-        folder = self._typed("folder")
-        code = self.query_one("#code", Choice).value
-        return Wish(
-            point=f"{session}@{turn}" if turn else self._wish.point,
-            agent=self.query_one("#agent", Choice).value or None,
-            method=self.query_one("#method", Choice).value,
-            code=None if folder or code == self._shown.get("code") else code,
+        request = ForkRequest(
+            agent=self._value("agent") or None,
+            into=Path(folder) if folder else None,
+            method=Method(self._value("method")),
+            code=None if folder or code == self._shown.get("code") else Code(code),
             branch=None if folder or code == "none" else self._typed("branch"),
-            into=folder,
             prompt=self.query_one("#prompt", Input).value.strip() or None,
-            full=self.query_one("#history", Choice).value == "full",
-            count=int(self.query_one("#count", Choice).value),
+            before_compaction=self._value("history") == "full",
+            count=int(self._value("count")),
         )
+        return Wanted(f"{session}@{turn}" if turn else self._wanted.point, request)
+
+    def _value(self, name: str) -> str:
+        return self.query_one(f"#{name}", Choice).value
 
     def _typed(self, name: str) -> str | None:
         """Return what the user typed into a field; None if it is the plan's value."""
         text = self.query_one(f"#{name}", Input).value.strip()
         return text if text and text != self._shown.get(name) else None
 
-    def _show(self, planned: Planned) -> None:
+    def _show(self, planned: Planned, wanted: Wanted) -> None:
         is_first = self._planned is None
-        self._planned = planned
+        self._planned, self._wanted = planned, wanted
         self._show_form()
         plan = planned.plan
         source = plan.source
         facts = [str(source.ref), source.model or "", source.branch or ""]
         self.query_one("#source", Static).update(clean("  ".join(filter(None, facts))))
-        self._offer_turns(planned)
+        turns = [(id_, cut(text, _LONGEST_TURN)) for id_, text in planned.turns]
+        self.query_one("#turn", Choice).offer(turns, plan.point.turn_id or "0")
         self._offer_agents(plan.agent)
         self.query_one("#history-field").display = planned.has_compactions
         self.query_one("#code-told", Static).update(clean(planned.code))
         if is_first:
             run: Run = "pane" if planned.has_panes else "here"
             self.query_one("#run", Choice).choose(run)
-        if self._wish.code is None:
+        if wanted.request.code is None:
             # Select what fits best until the user chooses.
             self.query_one("#code", Choice).choose(plan.code.value)
             self._shown["code"] = plan.code.value
         self._fill("folder", short_path(str(plan.workspace)))
         self._fill("branch", plan.worktree.branch if plan.worktree else "")
         self.query_one("#branch", Input).disabled = plan.worktree is None
-        self.query_one("#size", Gauge).show(plan.tokens, plan.window, planned.level)
+        self.query_one("#size", Static).update(_gauge(plan.tokens, plan.window, planned.level))
         self.query_one("#command", Static).update(planned.command)
         self._note([("warning", f"! {in_the_form(clean(warning))}") for warning in plan.warnings])
         self._waits = False
@@ -224,7 +246,7 @@ class ForkDialog(Dialog[Next | None]):
         if is_first:
             self.query_one("#fork", Button).focus()
         # Read the form again: the fork must match what is shown.
-        self._wish = self._wished()
+        self._wanted = self._wanted_now()
         self._say("")
 
     def _show_form(self) -> None:
@@ -235,11 +257,6 @@ class ForkDialog(Dialog[Next | None]):
     def _offer_agents(self, agent: str | None) -> None:
         agents = [(name, name) for name in self._agents]
         self.query_one("#agent", Choice).offer(agents, agent)
-
-    def _offer_turns(self, planned: Planned) -> None:
-        point = planned.plan.point
-        turns = [(id_, cut(text, _LONGEST_TURN)) for id_, text in planned.turns]
-        self.query_one("#turn", Choice).offer(turns, point.turn_id or "0")
 
     def _fill(self, name: str, text: str) -> None:
         """Write the plan's value into a field, unless it is edited or being edited."""
@@ -256,11 +273,11 @@ class ForkDialog(Dialog[Next | None]):
         self._show_form()
         if self._planned is None and isinstance(error, Unavailable):
             # Another agent may be installed.
-            self._offer_agents(self._wish.agent or self._wish.point.partition(":")[0])
+            point, request = self._wanted
+            self._offer_agents(request.agent or point.partition(":")[0])
             self.query_one("#agent-field").display = True
-        message = error.message if isinstance(error, ProngError) else str(error)
         hint = error.hint if isinstance(error, ProngError) else None
-        notes = [("failed", clean(message))]
+        notes = [("failed", _message(error))]
         if hint and not isinstance(error, Busy):
             notes.append(("dim", f"try: {in_the_form(clean(hint))}"))
         self._note(notes)
@@ -283,19 +300,18 @@ class ForkDialog(Dialog[Next | None]):
 
     async def _wait(self) -> None:
         """Wait until the agent has finished its turn. Leaving the dialog cancels it."""
-        wish = self._wished()
+        wanted = self._wanted_now()
         self._say("waiting until the agent is done ...")
         while self._waits:
             try:
-                planned = await self._plans.ask(partial(_when_idle, wish=wish))
+                planned = await self._ask(lambda forker: forker.plan_when_idle(wanted, _PATIENCE))
             except Busy:
                 continue
             except (ProngError, OSError) as error:
                 self._refuse(error)
                 return
             if planned is not None:
-                self._wish = wish
-                self._show(planned)
+                self._show(planned, wanted)
             return
 
     # -- forking -------------------------------------------------------------------------------
@@ -315,7 +331,7 @@ class ForkDialog(Dialog[Next | None]):
             self.run_worker(self._fork, group="fork", exit_on_error=False)
 
     async def _fork(self) -> None:
-        run: Run = self._run()
+        run = cast(Run, self._value("run"))
         self._seconds = 0
         self._is_to_be_left = False
         timer = self.set_interval(1.0, self._count_seconds)
@@ -341,24 +357,21 @@ class ForkDialog(Dialog[Next | None]):
 
     async def _forked(self, run: Run) -> NewFork | None:
         """Create the fork; None if an updated plan has new warnings to read first."""
-        planned, wish = self._planned, self._wished()
+        planned, wanted = self._planned, self._wanted_now()
         assert planned is not None
-        if wish != self._wish:
+        if wanted != self._wanted:
             # The form was edited after the last plan.
-            updated = await self._lanes.forking.do(partial(forking.plan, wish=wish))
-            self._wish = wish
-            self._show(updated)
+            updated = await self._do(lambda forker: forker.plan(wanted))
+            self._show(updated, wanted)
             if updated.plan.warnings != planned.plan.warnings:
                 return None
             self._offer()
             planned = updated
-        return await self._lanes.forking.do(
-            partial(forking.make, planned=planned.plan, wish=wish, run=run)
-        )
+        plan = planned.plan
+        return await self._do(lambda forker: forker.make(plan, wanted.request, run))
 
-    def _run(self) -> Run:
-        value = self.query_one("#run", Choice).value
-        return next(run for run, _ in _RUNS if run == value)
+    def _do(self, act: Callable[[Forker], T]) -> Awaitable[T]:
+        return self._lanes.forking.do(_for_forker(act))
 
     def _count_seconds(self) -> None:
         self._seconds += 1
@@ -374,7 +387,7 @@ class ForkDialog(Dialog[Next | None]):
             return
         self.query_one("#form").display = False
         self.query_one("#made-box").display = True
-        self.query_one("#made", Static).update(_content(forking.told(made)))
+        self.query_one("#made", Static).update(_content(outcome(made)))
         self.query_one("#cancel", Button).label = "Close"
         actions = ["attach"] if made.workers else ["run-here"] if made.launch else []
         self._offer(*actions, "turns", "cancel")
@@ -389,9 +402,9 @@ class ForkDialog(Dialog[Next | None]):
         # A lane of its own, so that worker statuses are still refreshed.
         lane = self._lanes.aside("start", finishes=False)
         try:
-            status = await lane.do(partial(forking.ready, name=name))
+            status = await lane.do(_for_forker(lambda forker: forker.ready(name)))
         except (ProngError, OSError) as error:
-            self._say(clean(error.message if isinstance(error, ProngError) else str(error)))
+            self._say(_message(error))
             return
         finally:
             lane.close()
@@ -409,23 +422,13 @@ class ForkDialog(Dialog[Next | None]):
         self._waits = False
         self.answer(None)
 
-    @on(Button.Pressed, "#attach")
-    def _attach_it(self) -> None:
-        self._leave_with("attach")
-
-    @on(Button.Pressed, "#run-here")
-    def _run_here(self) -> None:
-        self._leave_with("run")
-
-    @on(Button.Pressed, "#turns")
-    def _turns(self) -> None:
-        self._leave_with("turns")
-
-    def _leave_with(self, wish: Literal["attach", "run", "turns"]) -> None:
-        result = self._made
-        assert result is not None
-        worker = result.workers[0] if result.workers else None
-        self.answer(Next(wish, result.forks[0], worker, result.launch))
+    @on(Button.Pressed, "#attach, #run-here, #turns")
+    def _leave_with(self, event: Button.Pressed) -> None:
+        made = self._made
+        assert made is not None
+        wish = cast(After, "run" if event.button.id == "run-here" else event.button.id)
+        worker = made.workers[0] if made.workers else None
+        self.answer(Next(wish, made.forks[0], worker, made.launch))
 
     # -- telling -------------------------------------------------------------------------------
 
@@ -446,7 +449,28 @@ def _content(lines: list[tuple[str, str]]) -> Content:
     return Content("\n").join(Content.styled(text, _STYLES.get(style, "")) for style, text in lines)
 
 
-def _when_idle(app: App, wish: Wish) -> Planned:
-    """Plan the fork once the agent is idle; raise `Busy` after a moment."""
-    session = app.sessions.get(wish.point)
-    return app.sessions.when_idle(session, lambda: forking.plan(app, wish), _PATIENCE)
+def _message(error: ProngError | OSError) -> str:
+    return clean(error.message if isinstance(error, ProngError) else str(error))
+
+
+def _gauge(tokens: int, window: int | None, level: BudgetLevel) -> Content:
+    """Draw how much of the model's window a fork uses."""
+    size = f"about {tokens:,} tokens" if tokens != 1 else counted(tokens, "token")
+    if window is None:
+        return Content(f"{size}; the model's window is unknown")
+    share = tokens / window
+    filled = min(round(share * _BAR), _BAR)
+    style, words = _LEVELS[level]
+    return Content.assemble(
+        ("█" * filled, style),
+        ("░" * (_BAR - filled), "$text-disabled"),
+        f" {share:.0%}  {size} of {window:,}",
+        (words, style),
+    )
+
+
+def _for_forker(act: Callable[[Forker], T]) -> Callable[[App], T]:
+    """Give the services of a lane to a call."""
+    return lambda app: act(
+        Forker(app.sessions, app.forks, app.code, app.workers, app.terminals, app.setup.hooks)
+    )

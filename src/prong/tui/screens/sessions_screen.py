@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -10,26 +10,21 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal
-from textual.widgets import Footer, Input, Static
+from textual.containers import Horizontal
+from textual.widgets import Input
 
-from prong.app import App
 from prong.model.sessions import Session
-from prong.search.passages import Highlighter
 from prong.threads import Newest
-from prong.tui.content import preview, words
+from prong.tui.content import searching
 from prong.tui.content.entries import FoundEntry, SessionEntry
-from prong.tui.content.preview import Preview
+from prong.tui.content.preview import Preview, SessionReader
 from prong.tui.content.searching import Asked, Looked, look_up
-from prong.tui.garbage import settle
 from prong.tui.index_process import ENDED, IndexProcess, Step
-from prong.tui.lanes import Lanes
-from prong.tui.looking import Looking
-from prong.tui.screens.view import MainScreen
-from prong.tui.widgets.choice import Choice
-from prong.tui.widgets.page import Page
+from prong.tui.lanes import Lanes, settle
+from prong.tui.screens.view import ListScreen, Selection
+from prong.tui.widgets.form import Choice, TextLine
+from prong.tui.widgets.lines import Line
 from prong.tui.widgets.rows import Rows
-from prong.tui.widgets.text_line import TextLine
 from prong.views.text import clean, cut, short_path
 
 _SETTLED = 0.15
@@ -46,36 +41,34 @@ _SINCE = (
 _PROJECT = 20
 """Columns of a project name in a roomy terminal; half of it in others."""
 _ROOMY = 100
-_MOVES = {"down": 1, "up": -1}
-_PAGES = {"pagedown": 1, "pageup": -1}
-"""Keys that move the cursor of the list while typing."""
+_FILTERS = ("agent", "project", "since", "code", "order")
+"""Choices, each with its first letter as key; with Alt while typing."""
 
 
-class SessionsScreen(MainScreen):
+class SessionsScreen(ListScreen[FoundEntry | SessionEntry]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/"),
-        Binding("a", "turn('agent')", "Agent", show=False),
-        Binding("alt+a", "turn('agent')", "Agent", show=False, priority=True),
-        Binding("p", "turn('project')", "Project", show=False),
-        Binding("alt+p", "turn('project')", "Project", show=False, priority=True),
-        Binding("s", "turn('since')", "Since", show=False),
-        Binding("alt+s", "turn('since')", "Since", show=False, priority=True),
-        Binding("c", "turn('code')", "Code", show=False),
-        Binding("alt+c", "turn('code')", "Code", show=False, priority=True),
-        Binding("o", "turn('order')", "Order", show=False),
-        Binding("alt+o", "turn('order')", "Order", show=False, priority=True),
+        *(
+            Binding(
+                f"{alt}{name[0]}",
+                f"turn('{name}')",
+                name.capitalize(),
+                show=False,
+                priority=bool(alt),
+            )
+            for name in _FILTERS
+            for alt in ("", "alt+")
+        ),
         Binding("ctrl+r", "refresh", "Refresh", show=False),
         Binding("escape", "back", "Clear", show=False),
     ]
 
     def __init__(self, lanes: Lanes, agents: Sequence[str], *, query: str = "") -> None:
-        super().__init__()
-        self._lanes = lanes
+        super().__init__(lanes, Rows(2, id="found"), "")
         self._agents = agents
-        self._query = query
+        self._search = TextLine(query, placeholder=searching.PLACEHOLDER, compact=True, id="search")
         self._words = Newest(lanes.words)
         self._meaning = Newest(lanes.meaning)
-        self._looking = Looking(lanes.reading, lambda: self._entry)
         self._looked: Looked | None = None
         self._by_words: tuple[Hashable, ...] = ()
         """Entries of the last keyword search; the sentence model may add or remove some."""
@@ -88,8 +81,8 @@ class SessionsScreen(MainScreen):
         self._is_awaited = False
         """Enter was pressed before the results arrived."""
 
-    def compose(self) -> ComposeResult:
-        yield TextLine(self._query, placeholder=words.SEARCH, compact=True, id="search")
+    def above(self) -> ComposeResult:
+        yield self._search
         with Horizontal(id="filters"):
             agents = [("", "all"), *((name, name) for name in self._agents)]
             yield Choice("agent", agents, id="agent")
@@ -97,15 +90,10 @@ class SessionsScreen(MainScreen):
             yield Choice("since", _SINCE, id="since")
             yield Choice("code", (("", "any"), ("kept", "kept")), id="code")
             yield Choice("order", (("", "best"), ("new", "newest")), id="order")
-        with Container(id="body"):
-            yield Rows(2, id="found")
-            yield Page(id="preview")
-        yield Static(id="status", markup=False)
-        yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        self.query_one("#search", Input).focus()
-        self._search()
+        self._search.focus()
+        self._begin_search()
         self._bring_up_to_date()
 
     def on_unmount(self) -> None:
@@ -114,29 +102,10 @@ class SessionsScreen(MainScreen):
     def on_screen_suspend(self) -> None:
         self._is_awaited = False
 
-    # -- the selection -------------------------------------------------------------------------
-
     @property
-    def _entry(self) -> FoundEntry | SessionEntry | None:
-        chosen = self.query_one("#found", Rows).chosen
-        return chosen if isinstance(chosen, FoundEntry | SessionEntry) else None
-
-    @property
-    def point(self) -> str | None:
-        return self._entry.point if self._entry else None
-
-    @property
-    def session(self) -> Session | None:
-        return self._entry.session if self._entry else None
-
-    @property
-    def turn_number(self) -> int | None:
-        entry = self._entry
-        return entry.hit.turn.index if isinstance(entry, FoundEntry) and entry.hit.turn else None
-
-    @property
-    def highlight(self) -> Highlighter | None:
-        return self._looked.highlight if self._looked else None
+    def selection(self) -> Selection:
+        highlight = self._looked.highlight if self._looked else None
+        return super().selection._replace(highlight=highlight)
 
     # -- searching -----------------------------------------------------------------------------
 
@@ -146,7 +115,7 @@ class SessionsScreen(MainScreen):
 
         project = chosen("project")
         return Asked(
-            text=self.query_one("#search", Input).value,
+            text=self._search.value,
             agent=chosen("agent"),
             project=Path(project) if project else None,
             since=chosen("since"),
@@ -157,7 +126,7 @@ class SessionsScreen(MainScreen):
 
     @on(Input.Changed, "#search")
     @on(Choice.Changed)
-    def _search(self) -> None:
+    def _begin_search(self) -> None:
         self._meaning.drop()
         self._is_awaited = False
         self.run_worker(self._searched, group="search", exit_on_error=False)
@@ -184,7 +153,7 @@ class SessionsScreen(MainScreen):
             self._bring_up_to_date()
         if not found.text:
             return
-        is_first = not self._lanes.meaning.is_open
+        is_first = not self.lanes.meaning.is_open
         better = await self._look_up(self._meaning, asked, fast=False)
         if is_first:
             # The sentence model and its libraries are loaded.
@@ -193,20 +162,19 @@ class SessionsScreen(MainScreen):
             self._show(better)
 
     async def _look_up(self, lane: Newest, asked: Asked, *, fast: bool) -> Looked | None:
-        return await self.told(lane.ask(partial(look_up, asked=asked, fast=fast)))
+        return await self.told(
+            lane.ask(lambda app: look_up(app.search, app.sessions, app.code, asked, fast=fast))
+        )
 
     def _show(self, found: Looked) -> None:
         before, self._looked = self._looked, found
         if before is None:
             settle()  # the program is loaded
         # A new query resets the cursor; better results for the same query keep it.
-        self.query_one("#found", Rows).fill(
-            found.entries, keep=before is not None and before.asked == found.asked
-        )
+        self.rows.fill(found.entries, keep=before is not None and before.asked == found.asked)
         if not found.entries:
-            page = self.query_one("#preview", Page)
-            page.fill(words.empty(found, is_indexing=bool(self._progress)))
-        self._look()
+            self.page.fill(searching.empty(found, is_indexing=bool(self._progress)))
+        self.look()
         self._say()
 
     # -- the index -----------------------------------------------------------------------------
@@ -224,7 +192,7 @@ class SessionsScreen(MainScreen):
             self.notify(clean(str(step["message"])), severity="warning", markup=False)
         elif step == ENDED:
             self._refreshed = time.monotonic()
-        self._progress = words.progress(step)
+        self._progress = searching.progress(step)
         self._say()
 
     def _search_again(self) -> None:
@@ -243,41 +211,41 @@ class SessionsScreen(MainScreen):
         return current is None or current.asked != found.asked or _keys(found) != self._by_words
 
     def _say(self) -> None:
-        status = self.query_one("#status", Static)
-        summary = words.status(self._looked) if self._looked else "reading sessions ..."
-        status.update("   ".join(part for part in (summary, self._progress) if part))
+        summary = searching.summary(self._looked) if self._looked else "reading sessions ..."
+        self.status.update("   ".join(part for part in (summary, self._progress) if part))
 
     # -- preview -------------------------------------------------------------------------------
 
-    @on(Rows.Moved, "#found")
-    def _look(self) -> None:
+    def look(self) -> None:
         """Preview the selected entry, unless it is already shown."""
-        entry, results = self._entry, self._looked
+        entry, results = self.entry, self._looked
         target = (entry.key, results.asked) if entry and results else None
         if target == self._previewed:
             return
         self._previewed = target
-        self.run_worker(self._preview, group="preview", exclusive=True, exit_on_error=False)
+        super().look()
         project = self.query_one("#project", Choice)
         if not project.value:
             project.offer(self._projects(entry.session if entry else None))
 
-    async def _preview(self) -> None:
-        entry, results = self._entry, self._looked
-        if entry is None or results is None:
-            return
+    def reader(self, entry: FoundEntry | SessionEntry) -> Callable[[SessionReader], Preview]:
+        if isinstance(entry, SessionEntry):
+            return partial(SessionReader.of_session, session=entry.session)
+        assert self._looked is not None
+        highlight = self._looked.highlight
+        return partial(SessionReader.of_hit, hit=entry.hit, highlight=highlight)
+
+    async def preview(self) -> bool:
         try:
-            content = await self._looking.at(partial(_read, entry=entry, found=results))
+            is_shown = await super().preview()
         except Exception:
             # A bug, reported as such. Do not keep the preview of another entry.
             self._previewed = None
-            self.query_one("#preview", Page).fill(preview.nothing("This cannot be shown."))
+            self.page.fill([Line("This cannot be shown.", "title")])
             raise
-        if content is None:
+        if not is_shown:
             self._previewed = None  # the cursor moved on, and may come back
-        else:
-            page = self.query_one("#preview", Page)
-            page.fill(content.lines, highlight=results.highlight, top=content.top)
+        return is_shown
 
     def _projects(self, session: Session | None) -> list[tuple[str, str]]:
         """Return the project choices: all, this folder, and that of the selected session."""
@@ -294,18 +262,18 @@ class SessionsScreen(MainScreen):
 
     def on_key(self, event: events.Key) -> None:
         """Move in the list with the arrow keys while typing."""
-        if not isinstance(self.focused, Input):
-            return
-        rows = self.query_one("#found", Rows)
-        if event.key in _MOVES:
+        moves = {
+            "down": partial(self.rows.action_move, 1),
+            "up": partial(self.rows.action_move, -1),
+            "pagedown": partial(self.rows.action_page, 1),
+            "pageup": partial(self.rows.action_page, -1),
+        }
+        if event.key in moves and isinstance(self.focused, Input):
             event.prevent_default().stop()
-            rows.action_move(_MOVES[event.key])
-        elif event.key in _PAGES:
-            event.prevent_default().stop()
-            rows.action_page(_PAGES[event.key])
+            moves[event.key]()
 
     @on(Input.Submitted, "#search")
-    @on(Rows.Chosen, "#found")
+    @on(Rows.Chosen)
     def _chosen(self) -> None:
         if self._looked is not None and self._looked.asked == self._asked():
             self.wish("turns")
@@ -314,7 +282,7 @@ class SessionsScreen(MainScreen):
             self._is_awaited = True
 
     def action_search(self) -> None:
-        self.query_one("#search", Input).focus()
+        self._search.focus()
 
     def action_turn(self, name: str) -> None:
         self.query_one(f"#{name}", Choice).action_turn(1)
@@ -322,21 +290,14 @@ class SessionsScreen(MainScreen):
     def action_refresh(self) -> None:
         self._refreshed = 0.0
         self._previewed = None  # the session may have grown
-        self._search()
+        self._begin_search()
 
     def action_back(self) -> None:
         """Go back from the list to the search field; from there, clear it."""
-        search = self.query_one("#search", Input)
-        if self.focused is not search:
-            search.focus()
-        elif search.value:
-            search.value = ""
-
-
-def _read(app: App, entry: FoundEntry | SessionEntry, found: Looked) -> Preview:
-    if isinstance(entry, FoundEntry):
-        return preview.of_hit(app, entry.hit, found.highlight)
-    return preview.of_session(app, entry.session)
+        if self.focused is not self._search:
+            self._search.focus()
+        elif self._search.value:
+            self._search.value = ""
 
 
 def _keys(found: Looked) -> tuple[Hashable, ...]:

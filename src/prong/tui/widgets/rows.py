@@ -1,7 +1,7 @@
 """Selectable list that draws only its visible rows."""
 
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from rich.style import Style
 from textual import events
@@ -10,6 +10,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
+from prong.model.sessions import Session
 from prong.tui.widgets.drawing import Drawing
 from prong.tui.widgets.lines import Line, Mark, drawn, strip_of
 from prong.views.text import cells, cut
@@ -19,17 +20,19 @@ _LEAD = 2
 """Columns for the cursor."""
 
 
-class ListEntry(Protocol):
-    """An entry of a list."""
+class ListEntry:
+    """An entry of a list, and what actions apply to while it is selected."""
 
-    @property
-    def key(self) -> Hashable:
-        """Identity of the entry when the list is refilled."""
-        ...
+    key: Hashable
+    """Identity of the entry when the list is refilled."""
+    point: str | None = None
+    """Reference to fork at; None if that is impossible."""
+    session: Session | None = None
+    turn_number: int | None = None
 
     def draw(self, columns: int) -> Sequence[Line]:
         """Draw the entry, with as many lines as every row has."""
-        ...
+        raise NotImplementedError
 
 
 class Rows(Drawing, can_focus=True):
@@ -48,26 +51,8 @@ class Rows(Drawing, can_focus=True):
     class Moved(Message):
         """The cursor moved to another entry, or the list became empty."""
 
-        def __init__(self, rows: "Rows", entry: ListEntry | None) -> None:
-            super().__init__()
-            self.rows = rows
-            self.entry = entry
-
-        @property
-        def control(self) -> "Rows":
-            return self.rows
-
     class Chosen(Message):
         """An entry was opened with Enter or a double click."""
-
-        def __init__(self, rows: "Rows", entry: ListEntry) -> None:
-            super().__init__()
-            self.rows = rows
-            self.entry = entry
-
-        @property
-        def control(self) -> "Rows":
-            return self.rows
 
     def __init__(self, height: int = 1, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it
         super().__init__(id=id)
@@ -100,30 +85,29 @@ class Rows(Drawing, can_focus=True):
         was_seen = 0 <= line < max(self.scrollable_content_region.height, 1)
         self._entries = entries
         self.forget_drawn()
-        at = next((n for n, row in enumerate(entries) if before and row.key == before.key), None)
-        kept = keep and at is not None
-        self._at = at if at is not None and keep else 0
+        at = self._position(before.key) if before and keep else None
+        kept = at is not None
+        self._at = at or 0
         self._resize()
-        if kept and self._is_moved and not was_seen:
-            pass  # the user has scrolled away with the wheel
-        elif kept and self._is_moved:
-            top = self._at * self._height - line
-            self.scroll_to(y=max(top, 0), animate=False, immediate=True, force=True)
-            self._show_cursor()
-        else:
-            # The user has not chosen yet, so show the best entries.
-            self.scroll_to(y=0, animate=False, immediate=True, force=True)
-            self._show_cursor()
         self._is_moved = self._is_moved and kept
+        # Leave the view alone if the user has scrolled away with the wheel.
+        if was_seen or not self._is_moved:
+            # Until the user chooses, show the best entries.
+            top = max(self._at * self._height - line, 0) if self._is_moved else 0
+            self.scroll_to(y=top, animate=False, immediate=True, force=True)
+            self._show_cursor()
         self.refresh()
-        if self.chosen is None or before is None or self.chosen.key != before.key or not kept:
-            self.post_message(self.Moved(self, self.chosen))
+        if not kept:
+            self.post_message(self.Moved())
 
     def move_to(self, key: Hashable) -> None:
         """Select the entry with this key, if there is one."""
-        position = next((n for n, entry in enumerate(self._entries) if entry.key == key), None)
+        position = self._position(key)
         if position is not None:
             self._go(position)
+
+    def _position(self, key: Hashable) -> int | None:
+        return next((n for n, entry in enumerate(self._entries) if entry.key == key), None)
 
     # -- moving --------------------------------------------------------------------------------
 
@@ -138,7 +122,7 @@ class Rows(Drawing, can_focus=True):
 
     def action_choose(self) -> None:
         if self.chosen is not None:
-            self.post_message(self.Chosen(self, self.chosen))
+            self.post_message(self.Chosen())
 
     def _go(self, to: int) -> None:
         to = min(max(to, 0), max(len(self._entries) - 1, 0))
@@ -148,7 +132,7 @@ class Rows(Drawing, can_focus=True):
         self._is_moved = True
         self._show_cursor()
         self.refresh()
-        self.post_message(self.Moved(self, self.chosen))
+        self.post_message(self.Moved())
 
     def _show_cursor(self) -> None:
         region = Region(0, self._at * self._height, 1, self._height)
@@ -190,7 +174,7 @@ class Rows(Drawing, can_focus=True):
         text = line.text
         if cells(text) > columns - _LEAD:
             text = cut(text, columns - _LEAD)
-        marks = (*((Mark(0, len(text), line.style),) if line.style else ()), *line.marks)
+        marks = (Mark(0, len(text), line.style), *line.marks) if line.style else line.marks
         lead = _CURSOR if is_here else " "
         first = drawn(lead + " ", (Mark(0, 1, "name"),), self.styled, base)
         return strip_of([*first, *drawn(text, marks, self.styled, base)], columns, base)

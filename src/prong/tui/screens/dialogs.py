@@ -1,15 +1,28 @@
-"""Yes/no dialog."""
+"""Small dialogs: a question, a line of text."""
 
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
 from textual.widgets import Button, Footer, Static
 
-from prong.tui.screens.dialog import Dialog
+from prong.tui.widgets.form import TextLine
 from prong.views.text import clean
+
+T = TypeVar("T")
+
+
+class Dialog(ModalScreen[T]):
+    def answer(self, answer: T) -> None:
+        """Close the dialog with an answer, once even if a key is pressed twice.
+
+        Textual removes the topmost screen, which is another one the second time.
+        """
+        if self.is_current:
+            self.dismiss(answer)
 
 
 class QuestionDialog(Dialog[bool]):
@@ -38,7 +51,33 @@ class QuestionDialog(Dialog[bool]):
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
-        self.action_answer(event.button.id == "yes")
+        self.answer(event.button.id == "yes")
 
     def action_answer(self, answer: bool) -> None:  # noqa: FBT001 -- as a binding gives it
         self.answer(answer)
+
+
+class TextDialog(Dialog[str | None]):
+    """Dialog with a text field: Enter returns the text, Escape None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "give", "OK", priority=True),
+        Binding("escape", "leave", "Cancel"),
+    ]
+
+    def __init__(self, title: str, text: str = "", *, placeholder: str = "") -> None:
+        super().__init__()
+        self._title = clean(title)
+        self._field = TextLine(text, compact=True, placeholder=placeholder, id="text")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(self._title, markup=False, classes="dialog-title")
+            yield self._field
+        yield Footer(compact=True)
+
+    def action_give(self) -> None:
+        self.answer(self._field.value)
+
+    def action_leave(self) -> None:
+        self.answer(None)

@@ -1,20 +1,24 @@
-"""One-line choice; arrow keys, Space or a click select the next value."""
+"""Fields of forms."""
 
 from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from prong.views.text import cells
 
 
 class Choice(Widget, can_focus=True):
+    """One-line choice; arrow keys, Space or a click select the next value."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,space", "turn(1)", "Next", show=False),
         Binding("left", "turn(-1)", "Before", show=False),
@@ -24,29 +28,17 @@ class Choice(Widget, can_focus=True):
     class Changed(Message):
         """The user chose another value."""
 
-        def __init__(self, choice: "Choice", value: str) -> None:
-            super().__init__()
-            self.choice = choice
-            self.value = value
-
-        @property
-        def control(self) -> "Choice":
-            return self.choice
-
     def __init__(
         self,
         label: str,
         values: Sequence[tuple[str, str]],
         *,
-        value: str | None = None,
         id: str | None = None,  # noqa: A002 -- as every widget calls it
     ) -> None:
         """`values` are pairs of value and label."""
         super().__init__(id=id)
         self._label = label
         self._values = list(values)
-        self._widest = _widest(self._values)
-        self.set_reactive(Choice.at, self._place(value))
 
     @property
     def value(self) -> str:
@@ -63,7 +55,6 @@ class Choice(Widget, can_focus=True):
         if list(values) == self._values and self._place(value) == self.at:
             return  # unchanged: avoid a layout
         self._values = list(values)
-        self._widest = _widest(self._values)
         self.set_reactive(Choice.at, 0)
         self.choose(value)
 
@@ -80,7 +71,7 @@ class Choice(Widget, can_focus=True):
     def watch_at(self, old: int, new: int) -> None:
         self.set_class(new != 0, "-chosen")
         if old != new:
-            self.post_message(self.Changed(self, self.value))
+            self.post_message(self.Changed())
 
     def render(self) -> Content:
         label = f"{self._label} " if self._label else ""
@@ -92,8 +83,20 @@ class Choice(Widget, can_focus=True):
         )
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        return len(self._label) + bool(self._label) + 2 + self._widest
+        widest = max(cells(text) for _, text in self._values)
+        return len(self._label) + bool(self._label) + 2 + widest
 
 
-def _widest(values: Sequence[tuple[str, str]]) -> int:
-    return max(cells(text) for _, text in values)
+class Field(Horizontal):
+    """A label and its widgets."""
+
+    def __init__(self, label: str, *widgets: Widget, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it
+        super().__init__(Static(label, classes="label"), *widgets, id=id)
+
+
+class TextLine(Input):
+    """Input that joins pasted lines; Textual's keeps only the first."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        lines = (line.strip() for line in event.text.splitlines())
+        event.text = " ".join(line for line in lines if line)
