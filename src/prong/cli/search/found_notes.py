@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, time
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from prong.agents.stores import AgentStores
-from prong.cli.output import note, styled
+from prong.cli.output import is_terminal, note, styled
 from prong.cli.progress import duration
 from prong.cli.sessions.list import note_no_sessions
 from prong.model.amounts import counted
@@ -45,14 +45,10 @@ def print_notes(
     elif more > 0:
         note(f"{more} more: --limit {result.total}")
     fork_at = next((rank for rank, hit in enumerate(result.hits, 1) if hit.can_fork), None)
-    if fork_at is not None and numbered and not _only_notes_are_seen():
+    # In `prong find ... | less`, only the notes are on the screen.
+    only_notes = is_terminal(sys.stderr) and not is_terminal(sys.stdout)
+    if fork_at is not None and numbered and not only_notes:
         note(f"fork a hit: prong fork %{fork_at}")
-
-
-def _only_notes_are_seen() -> bool:
-    """Return whether hits go to a pager, as in `prong find ... | less`, and notes to the screen."""
-    stderr: Any = sys.stderr  # None if it was closed before prong started
-    return stderr is not None and stderr.isatty() and not sys.stdout.isatty()
 
 
 def about_index(state: IndexState) -> str | None:
@@ -83,13 +79,9 @@ def _without_qmd(result: SearchResult) -> Iterable[str]:
     """Explain why qmd was not used, and give the first setup step."""
     why = next((fail.error for fail in reversed(result.failures) if fail.engine == "qmd"), None)
     yield f"{why or 'qmd did not answer'}: {_spoken(result.engine or '')} answered"
-    steps = _steps(result.guidance or {})
+    steps: list[str] = list((result.guidance or {}).get("next_steps", ()))
     if steps:
         yield f"to set up qmd, step 1 of {counted(len(steps), 'step')} (--json has all): {steps[0]}"
-
-
-def _steps(guidance: Mapping[str, Any]) -> list[str]:
-    return list(guidance.get("next_steps", ()))
 
 
 def _spoken(engine: str) -> str:
@@ -98,14 +90,14 @@ def _spoken(engine: str) -> str:
 
 def _print_guidance(guidance: Mapping[str, Any]) -> None:
     note(str(guidance.get("message", "")))
-    for number, step in enumerate(_steps(guidance), start=1):
+    for number, step in enumerate(guidance.get("next_steps", ()), start=1):
         _item(f"{number}. {step}")
-    recent = cast(list[Mapping[str, Any]], list(guidance.get("fallback_sessions", ())))
+    recent: list[Mapping[str, Any]] = list(guidance.get("fallback_sessions", ()))
     if recent:
         note("the newest sessions instead:")
-        for session in recent[:_FALLBACKS]:
-            name = f"{session.get('agent', '')}:{session.get('session_id', '')}"
-            _item(f"{name}  {short_path(str(session.get('project_path') or ''))}")
+    for session in recent[:_FALLBACKS]:
+        name = f"{session.get('agent', '')}:{session.get('session_id', '')}"
+        _item(f"{name}  {short_path(str(session.get('project_path') or ''))}")
 
 
 def _item(text: str) -> None:

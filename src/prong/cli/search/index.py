@@ -1,7 +1,6 @@
 """`prong index`: update the search index."""
 
 import os
-from collections.abc import Callable
 
 import click
 
@@ -11,9 +10,7 @@ from prong.cli.progress import duration, progress
 from prong.errors import UsageError
 from prong.model.amounts import counted
 from prong.model.search import IndexProgress, IndexState
-from prong.views import search
-
-_MEGABYTE = 1_000_000
+from prong.views import search as views
 
 
 @click.command()
@@ -30,39 +27,30 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
     """
     if status and (rebuild or no_vectors):
         raise UsageError("--status does not take other options", hint="prong index --status")
-    app = open_app()
+    search, embeds = open_app().search, False
+
+    def told(now: IndexProgress) -> None:
+        nonlocal embeds
+        if now.phase == "meaning" and not embeds:
+            embeds = True
+            os.nice(10)  # searches do not wait for it
+        report(now)
+
     if status:
-        state = app.search.state()
+        state = search.state()
     else:
         try:
             with progress() as report:
-                callback = _yielding(report)
-                state = app.search.index(
-                    rebuild=rebuild, vectors=not no_vectors, on_progress=callback
-                )
+                state = search.index(rebuild=rebuild, vectors=not no_vectors, on_progress=told)
         except KeyboardInterrupt:
             note("stopped; what was read can be searched, and prong index continues from there")
             raise
     if as_json:
-        print_json({"index": search.index(state)})
+        print_json({"index": views.index(state)})
     elif status:
         _print_status(state)
     else:
         _print_done(state)
-
-
-def _yielding(report: Callable[[IndexProgress], None]) -> Callable[[IndexProgress], None]:
-    """Report progress. Lower the priority once embedding starts: searches do not wait for it."""
-    reading = False
-
-    def told(progress: IndexProgress) -> None:
-        nonlocal reading
-        if progress.phase == "meaning" and not reading:
-            reading = True
-            os.nice(10)
-        report(progress)
-
-    return told
 
 
 def _print_done(state: IndexState) -> None:
@@ -80,24 +68,22 @@ def _print_status(state: IndexState) -> None:
     if state.age_s is None and not state.turns:
         click.echo("no index yet; run prong index or prong find")
         return
-    rows = [("covers", _covered(state)), ("size", _size(state.size))]
-    if state.age_s is not None:
-        rows.append(("as of", f"{duration(state.age_s)} ago"))
-    rows.append(("status", _behind(state)))
-    if state.unread:
-        rows.append(("pending", f"{_many(state.unread, 'text')} to embed: prong index"))
-    if state.busy:
-        rows.append(("busy", "another prong is updating it"))
-    for name, text in rows:
-        click.echo(f"{name:<8}{text}")
-
-
-def _behind(state: IndexState) -> str:
     if state.behind:
-        return f"{counted(state.behind, 'file')} changed since: prong index"
-    if state.age_s is None:
-        return "it is not complete: run prong index"
-    return "up to date"
+        coverage = f"{counted(state.behind, 'file')} changed since: prong index"
+    else:
+        is_complete = state.age_s is not None
+        coverage = "up to date" if is_complete else "it is not complete: run prong index"
+    pending = f"{_many(state.unread, 'text')} to embed: prong index" if state.unread else ""
+    for name, text in (
+        ("covers", _covered(state)),
+        ("size", _size(state.size)),
+        ("as of", "" if state.age_s is None else f"{duration(state.age_s)} ago"),
+        ("status", coverage),
+        ("pending", pending),
+        ("busy", "another prong is updating it" if state.busy else ""),
+    ):
+        if text:
+            click.echo(f"{name:<8}{text}")
 
 
 def _covered(state: IndexState) -> str:
@@ -111,8 +97,7 @@ def _many(count: int, one: str) -> str:
 
 
 def _size(size: int) -> str:
-    if size < _MEGABYTE:
+    megabytes = size / 1_000_000
+    if megabytes < 1:
         return f"{max(round(size / 1000), 1)} kB" if size else "empty"
-    return (
-        f"{size / _MEGABYTE:,.1f} MB" if size < 100 * _MEGABYTE else f"{size / _MEGABYTE:,.0f} MB"
-    )
+    return f"{megabytes:,.1f} MB" if megabytes < 100 else f"{megabytes:,.0f} MB"

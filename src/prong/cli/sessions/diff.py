@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from prong.cli.arguments import SESSION, json_option
+from prong.cli.arguments import SESSION, WithRest, json_option
 from prong.cli.output import note, open_app, patience, print_json, styled, width
 from prong.cli.sessions.pager import page
 from prong.code.diff import CodeDiff, FileChange, pager
@@ -18,22 +18,14 @@ from prong.views.code_change import patch_lines, stat_rows, summary
 from prong.views.text import clean, cut
 
 _PIPE_WIDTH = 80
+_STYLES: dict[str, dict[str, Any]] = {
+    "head": {"bold": True},
+    "added": {"fg": "green"},
+    "removed": {"fg": "red"},
+}
 
 
-class _WithPaths(click.Command):
-    """Command that takes paths after `--`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        paths: list[str] = []
-        if "--" in args:
-            separator = args.index("--")
-            args, paths = args[:separator], args[separator + 1 :]
-        rest = super().parse_args(ctx, args)
-        ctx.params["paths"] = tuple(paths)
-        return rest
-
-
-@click.command(cls=_WithPaths)
+@click.command(cls=WithRest, rest="paths")
 @click.argument("first", type=SESSION, metavar="SESSION[@A[..B]]")
 @click.argument("second", type=SESSION, metavar="[OTHER[@B]] [-- PATH...]", required=False)
 @click.option("--stat", is_flag=True, help="Show the number of changed lines per file.")
@@ -69,26 +61,21 @@ def diff(first: str, second: str | None, paths: tuple[str, ...], **given: Any) -
     if not on_terminal and not (given["stat"] or given["name_only"]):
         click.echo(changes.patch(binary=True), nl=False)
         return
-    lines = _lines(changes, stat=given["stat"], name_only=given["name_only"])
-    if not on_terminal:
-        for line in lines:
-            click.echo(line)
-    elif changes.files:
-        _show(changes, lines, paged=not given["no_pager"])
-    else:
+    if on_terminal and not changes.files:
         note("no changes in these paths" if paths else "no code changes")
+    elif on_terminal:
+        lines = chain(_title(changes), _lines(changes, given))
+        page(lines, "" if given["no_pager"] else pager(Path()))
+    else:
+        page(_lines(changes, given), "")
 
 
-def _lines(found: CodeDiff, *, stat: bool, name_only: bool) -> Iterable[str]:
-    if name_only:
+def _lines(found: CodeDiff, given: dict[str, Any]) -> Iterable[str]:
+    if given["name_only"]:
         return (clean(file.path) for file in found.files)
-    if stat:
+    if given["stat"]:
         return stat_lines(found.files, width() or _PIPE_WIDTH)
     return coloured(found.patch())
-
-
-def _show(found: CodeDiff, lines: Iterable[str], *, paged: bool) -> None:
-    page(chain(_title(found), lines), pager(Path()) if paged else "")
 
 
 def _title(found: CodeDiff) -> Iterator[str]:
@@ -115,14 +102,7 @@ def stat_lines(files: Iterable[FileChange], room: int) -> Iterator[str]:
 def coloured(patch: bytes) -> Iterator[str]:
     """Colour the lines of a patch like git. Escape sequences in the patch have no effect."""
     for kind, text, lead in patch_lines(patch):
-        match kind:
-            case "hunk":
-                yield styled(text[:lead], fg="cyan") + text[lead:]
-            case "head":
-                yield styled(text, bold=True)
-            case "added":
-                yield styled(text, fg="green")
-            case "removed":
-                yield styled(text, fg="red")
-            case "plain":
-                yield text
+        if kind == "hunk":
+            yield styled(text[:lead], fg="cyan") + text[lead:]
+        else:
+            yield styled(text, **_STYLES[kind]) if kind in _STYLES else text

@@ -7,10 +7,10 @@ from prong.cli.output import note, open_app, patience, print_json, styled, width
 from prong.cli.sessions.transcript import print_header
 from prong.code import gaps as code_gaps
 from prong.model.amounts import counted
-from prong.model.sessions import Conversation, Turn
+from prong.model.sessions import Conversation
 from prong.views import json
 from prong.views.text import clean, short_ids
-from prong.views.turn_table import Layout, TurnTableRow, row
+from prong.views.turn_table import Layout, row
 
 
 @click.command()
@@ -47,40 +47,25 @@ def turns(session: str, everything: bool, as_json: bool) -> None:
 
 
 def _print_table(conversation: Conversation, *, abandoned: bool) -> None:
-    active = [row(turn, str(turn.index)) for turn in conversation.turns]
     short = short_ids([turn.id for turn in (*conversation.turns, *conversation.abandoned)])
-    inactive = [row(turn, f"@{short[turn.id]}") for turn in conversation.abandoned if abandoned]
-    layout = Layout([*active, *inactive], width())
-    gaps = _Gaps()
-    for number, (turn, cells) in enumerate(zip(conversation.turns, active, strict=True), start=1):
-        _print(layout, cells)
-        for event in (*gaps.of(turn), *_events(conversation, number)):
-            click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
-    if not active:
+    turns = (*conversation.turns, *(conversation.abandoned if abandoned else ()))
+    rows = [
+        row(turn, f"@{short[turn.id]}" if turn.index is None else str(turn.index)) for turn in turns
+    ]
+    layout = Layout(rows, width())
+    count, gaps = len(conversation.turns), None
+    if not count:
         note("no turns")
-    if inactive:
-        click.echo(styled("abandoned by rewinds:", dim=True))
-    for turn, cells in zip(conversation.abandoned, inactive, strict=False):
-        _print(layout, cells)
-        for event in gaps.of(turn):
+    for number, (turn, cells) in enumerate(zip(turns, rows, strict=True), start=1):
+        if number == count + 1:
+            click.echo(styled("abandoned by rewinds:", dim=True))
+        start, prompt = layout.parts(cells)
+        click.echo(f"{styled(start, dim=True)}{prompt}")
+        # What the captured code lacks is reported only where it changes from turn to turn.
+        before, gaps = gaps, code_gaps.summary(turn.gaps)
+        events = [clean(gaps)] if gaps and gaps != before else []
+        for event in events + (_events(conversation, number) if number <= count else []):
             click.echo(styled(f"{'':>{layout.label}}-- {event}", dim=True))
-
-
-def _print(layout: Layout, one: TurnTableRow) -> None:
-    start, prompt = layout.parts(one)
-    click.echo(f"{styled(start, dim=True)}{prompt}")
-
-
-class _Gaps:
-    """What the captured code lacks, reported only where it changes from turn to turn."""
-
-    def __init__(self) -> None:
-        self._last: str | None = None
-
-    def of(self, turn: Turn) -> list[str]:
-        text = code_gaps.summary(turn.gaps)
-        is_new, self._last = text != self._last, text
-        return [clean(text)] if text and is_new else []
 
 
 def _events(conversation: Conversation, number: int) -> list[str]:

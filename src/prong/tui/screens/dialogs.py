@@ -68,16 +68,17 @@ class TextDialog(Dialog[str | None]):
     def __init__(self, title: str, text: str = "", *, placeholder: str = "") -> None:
         super().__init__()
         self._title = clean(title)
-        self._field = TextLine(text, compact=True, placeholder=placeholder, id="text")
+        self._text = text
+        self._placeholder = placeholder
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(self._title, markup=False, classes="dialog-title")
-            yield self._field
+            yield TextLine(self._text, compact=True, placeholder=self._placeholder, id="text")
         yield Footer(compact=True)
 
     def action_give(self) -> None:
-        self.answer(self._field.value)
+        self.answer(self.query_one("#text", TextLine).value)
 
     def action_leave(self) -> None:
         self.answer(None)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, TypeVar, cast
 
@@ -169,24 +170,35 @@ class ForkDialog(Dialog[Next | None]):
         if self._made is None and not self._is_forking:
             self._plan()
 
-    def _plan(self) -> None:
-        self.run_worker(self._replan, group="plan", exclusive=True, exit_on_error=False)
+    def _plan(self, *, waits: bool = False) -> None:
+        plan = partial(self._replan, waits=waits)
+        self.run_worker(plan, group="plan", exclusive=True, exit_on_error=False)
 
-    async def _replan(self) -> None:
-        if self._planned is not None:
+    async def _replan(self, *, waits: bool) -> None:
+        """Plan the fork; with `waits`, when the agent has finished its turn."""
+        if self._planned is not None and not waits:
             await asyncio.sleep(_TYPED)
-        self._say("planning ...")
+        self._put("progress", "waiting until the agent is done ..." if waits else "planning ...")
         wanted = self._wanted_now()
-        try:
-            planned = await self._ask(lambda forker: forker.plan(wanted))
-        except (ProngError, OSError) as error:
-            self._refuse(error)
-            return
-        if planned is not None:
-            self._show(planned, wanted)
 
-    def _ask(self, act: Callable[[Forker], Planned]) -> Awaitable[Planned | None]:
-        return self._plans.ask(_for_forker(act))
+        def plan(forker: Forker) -> Planned:
+            return forker.plan_when_idle(wanted, _PATIENCE) if waits else forker.plan(wanted)
+
+        while True:
+            try:
+                planned = await self._plans.ask(_for_forker(plan))
+            except Busy as error:
+                if waits and self._waits:
+                    continue
+                if not waits:
+                    self._refuse(error)
+                return
+            except (ProngError, OSError) as error:
+                self._refuse(error)
+                return
+            if planned is not None:  # otherwise a newer plan was asked for
+                self._show(planned, wanted)
+            return
 
     def _wanted_now(self) -> Wanted:
         """Read the form. Fields that were not edited are left to the plan."""
@@ -222,12 +234,12 @@ class ForkDialog(Dialog[Next | None]):
         plan = planned.plan
         source = plan.source
         facts = [str(source.ref), source.model or "", source.branch or ""]
-        self.query_one("#source", Static).update(clean("  ".join(filter(None, facts))))
+        self._put("source", clean("  ".join(filter(None, facts))))
         turns = [(id_, cut(text, _LONGEST_TURN)) for id_, text in planned.turns]
         self.query_one("#turn", Choice).offer(turns, plan.point.turn_id or "0")
         self._offer_agents(plan.agent)
         self.query_one("#history-field").display = planned.has_compactions
-        self.query_one("#code-told", Static).update(clean(planned.code))
+        self._put("code-told", clean(planned.code))
         if is_first:
             run: Run = "pane" if planned.has_panes else "here"
             self.query_one("#run", Choice).choose(run)
@@ -238,16 +250,17 @@ class ForkDialog(Dialog[Next | None]):
         self._fill("folder", short_path(str(plan.workspace)))
         self._fill("branch", plan.worktree.branch if plan.worktree else "")
         self.query_one("#branch", Input).disabled = plan.worktree is None
-        self.query_one("#size", Static).update(_gauge(plan.tokens, plan.window, planned.level))
-        self.query_one("#command", Static).update(planned.command)
-        self._note([("warning", f"! {in_the_form(clean(warning))}") for warning in plan.warnings])
+        self._put("size", _gauge(plan.tokens, plan.window, planned.level))
+        self._put("command", planned.command)
+        warnings = [("warning", f"! {in_the_form(clean(warning))}") for warning in plan.warnings]
+        self._put("notes", _content(warnings))
         self._waits = False
         self._offer("fork", "cancel")
         if is_first:
             self.query_one("#fork", Button).focus()
         # Read the form again: the fork must match what is shown.
         self._wanted = self._wanted_now()
-        self._say("")
+        self._put("progress", "")
 
     def _show_form(self) -> None:
         """Show the fields only if there is a plan to fill them."""
@@ -280,14 +293,12 @@ class ForkDialog(Dialog[Next | None]):
         notes = [("failed", _message(error))]
         if hint and not isinstance(error, Busy):
             notes.append(("dim", f"try: {in_the_form(clean(hint))}"))
-        self._note(notes)
-        self._say("")
+        self._put("notes", _content(notes))
+        self._put("progress", "")
         self._waits = False
+        self._offer("cancel", *(["wait"] if isinstance(error, Busy) else []))
         if isinstance(error, Busy):
-            self._offer("wait", "cancel")
             self.query_one("#wait", Button).focus()
-        else:
-            self._offer("cancel")
 
     # -- waiting -------------------------------------------------------------------------------
 
@@ -296,23 +307,7 @@ class ForkDialog(Dialog[Next | None]):
         if self.query_one("#wait", Button).display and not self._waits:
             self._waits = True
             self._offer("cancel")
-            self.run_worker(self._wait, group="plan", exclusive=True, exit_on_error=False)
-
-    async def _wait(self) -> None:
-        """Wait until the agent has finished its turn. Leaving the dialog cancels it."""
-        wanted = self._wanted_now()
-        self._say("waiting until the agent is done ...")
-        while self._waits:
-            try:
-                planned = await self._ask(lambda forker: forker.plan_when_idle(wanted, _PATIENCE))
-            except Busy:
-                continue
-            except (ProngError, OSError) as error:
-                self._refuse(error)
-                return
-            if planned is not None:
-                self._show(planned, wanted)
-            return
+            self._plan(waits=True)
 
     # -- forking -------------------------------------------------------------------------------
 
@@ -335,7 +330,7 @@ class ForkDialog(Dialog[Next | None]):
         self._seconds = 0
         self._is_to_be_left = False
         timer = self.set_interval(1.0, self._count_seconds)
-        self._say("forking ...")
+        self._put("progress", "forking ...")
         try:
             result = await self._forked(run)
         except (ProngError, OSError) as error:
@@ -350,7 +345,7 @@ class ForkDialog(Dialog[Next | None]):
             timer.stop()
             self._is_forking = False
             self.query_one("#form").disabled = False
-            self._say("")
+            self._put("progress", "")
         if result is not None:
             self._made = result
             await self._tell(result, run)
@@ -379,7 +374,9 @@ class ForkDialog(Dialog[Next | None]):
 
     def _say_how_long(self) -> None:
         progress = f"forking ... {self._seconds} s"
-        self._say(f"{progress}; it is finished first" if self._is_to_be_left else progress)
+        self._put(
+            "progress", f"{progress}; it is finished first" if self._is_to_be_left else progress
+        )
 
     async def _tell(self, made: NewFork, run: Run) -> None:
         if run == "here" and made.launch is not None:
@@ -387,29 +384,29 @@ class ForkDialog(Dialog[Next | None]):
             return
         self.query_one("#form").display = False
         self.query_one("#made-box").display = True
-        self.query_one("#made", Static).update(_content(outcome(made)))
+        self._put("made", _content(outcome(made)))
         self.query_one("#cancel", Button).label = "Close"
         actions = ["attach"] if made.workers else ["run-here"] if made.launch else []
         self._offer(*actions, "turns", "cancel")
         self.query_one(f"#{(*actions, 'turns')[0]}", Button).focus()
-        self._say("")
+        self._put("progress", "")
         if made.workers:
             await self._see_start(made.workers[0])
 
     async def _see_start(self, name: str) -> None:
         """Report when the agent has started."""
-        self._say(f"{name} starts ...")
+        self._put("progress", f"{name} starts ...")
         # A lane of its own, so that worker statuses are still refreshed.
         lane = self._lanes.aside("start", finishes=False)
         try:
             status = await lane.do(_for_forker(lambda forker: forker.ready(name)))
         except (ProngError, OSError) as error:
-            self._say(_message(error))
+            self._put("progress", _message(error))
             return
         finally:
             lane.close()
         request = f" ({status.evidence.detail})" if status.evidence.detail else ""
-        self._say(f"{name} is {status.state.value}{clean(request)}")
+        self._put("progress", f"{name} is {status.state.value}{clean(request)}")
 
     # -- leaving -------------------------------------------------------------------------------
 
@@ -432,11 +429,8 @@ class ForkDialog(Dialog[Next | None]):
 
     # -- telling -------------------------------------------------------------------------------
 
-    def _say(self, text: str) -> None:
-        self.query_one("#progress", Static).update(text)
-
-    def _note(self, notes: list[tuple[str, str]]) -> None:
-        self.query_one("#notes", Static).update(_content(notes))
+    def _put(self, name: str, content: str | Content) -> None:
+        self.query_one(f"#{name}", Static).update(content)
 
     def _offer(self, *names: str) -> None:
         """Show only these buttons."""

@@ -162,7 +162,7 @@ class WorkersScreen(ListScreen[WorkerEntry]):
         return parameters[0] not in (_WITHOUT_GONE if is_gone else _ONLY_GONE)
 
     @on(Rows.Chosen)
-    def _attach(self) -> None:
+    def _chosen(self) -> None:
         self.action_act("attach")
 
     def action_act(self, name: str) -> None:
