@@ -187,10 +187,10 @@ class Screen:
     async def typed(self, letter: str) -> tuple[float, float, float]:
         """Seconds until the list was filled, and was drawn; the CPU time of the first."""
         view, rows = self.view, self.widget(Rows)
-        before, drawn = view.highlight, rows.drawn_rows
+        before, drawn = view.selection.highlight, rows.drawn_rows
         began, cpu = time.perf_counter(), time.process_time()
         self.press(letter)
-        await self.until(lambda: view.highlight is not before)
+        await self.until(lambda: view.selection.highlight is not before)
         filled, busy = time.perf_counter() - began, time.process_time() - cpu
         await self.until(lambda: rows.drawn_rows > drawn or not rows.entries)
         return filled, time.perf_counter() - began, busy
@@ -198,9 +198,9 @@ class Screen:
     async def cleared(self) -> None:
         search: Input = self.widget(Input)
         if search.value:
-            before = self.view.highlight
+            before = self.view.selection.highlight
             search.value = ""
-            await self.until(lambda: self.view.highlight is not before)
+            await self.until(lambda: self.view.selection.highlight is not before)
         await asyncio.sleep(1)
 
 

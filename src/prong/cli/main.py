@@ -157,7 +157,6 @@ class _Main(click.Group):
 
 
 def command_named(name: str) -> click.Command:
-    """Import a command."""
     module = import_module(f"prong.cli.{COMMANDS[name]}")
     return cast(click.Command, getattr(module, "list_" if name == "list" else name))
 

@@ -49,7 +49,6 @@ def open_app() -> "App":
 
 
 def _print_notices(state: Path) -> None:
-    """Print notices about damaged or repaired records."""
     from prong.setup.database import notices
 
     for notice in notices(state):
@@ -174,7 +173,6 @@ def is_terminal(stream: Any) -> bool:
 
 
 def can_ask() -> bool:
-    """Return whether a person can answer a question."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 

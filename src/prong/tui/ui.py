@@ -95,7 +95,6 @@ class ProngUi(TextualApp[Launch]):
         )
 
     def get_key_display(self, binding: Binding) -> str:
-        """Show the fork keys as one entry in the footer."""
         if binding.id == "fork":
             return "/".join(key_names(self._settings.ui.fork_keys))
         return super().get_key_display(binding)
@@ -181,7 +180,6 @@ class ProngUi(TextualApp[Launch]):
         self._open(PageScreen(self._lanes, wish, title, read, selection))
 
     async def _resume(self, view: MainScreen, session: Session) -> None:
-        """Exit, and run the agent in this terminal."""
         command = await view.told(
             self._lanes.reading.do(
                 lambda app: app.setup.hooks.for_one_run(session.agent, app.sessions.resume(session))

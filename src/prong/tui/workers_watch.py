@@ -33,7 +33,6 @@ class WorkersWatch:
         self._looking: Worker[None] | None = None
 
     def begin(self, screen: Screen[None]) -> None:
-        """Poll while this screen is visible."""
         self._looking = screen.run_worker(
             self._run, group="watch", exclusive=True, exit_on_error=False
         )
@@ -47,7 +46,6 @@ class WorkersWatch:
         self._again.set()
 
     async def _run(self) -> None:
-        """Poll until cancelled."""
         while True:
             self._again.clear()
             await self._look()

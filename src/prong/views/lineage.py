@@ -14,8 +14,6 @@ _GAP = 2
 
 
 class LineageRow(NamedTuple):
-    """A session in a drawn fork tree."""
-
     node: LineageNode
     lead: str
     """The branches drawn before the session."""
@@ -56,7 +54,6 @@ def rows_of(forest: Forest) -> list[LineageRow]:
 
 
 def _described(node: LineageNode, parent_title: str | None) -> tuple[str, str]:
-    """Return the title and the text after it."""
     session = node.session
     if session is None:
         return "(deleted)", ""

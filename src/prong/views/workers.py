@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 def worker(value: WorkerStatus, now: datetime | None = None) -> View:
-    """Convert a worker's status, as in `prong ps --json`."""
     info, evidence = value.worker, value.evidence
     return {
         "name": info.name,

@@ -97,7 +97,6 @@ class Picker:
         self._maker.start()
 
     def press(self, key: str) -> None:
-        """Move the selection or change the filter."""
         if self._filter is None and key in _WHILE_MOVING:
             key = _WHILE_MOVING[key]
         count = len(self._turns)
@@ -129,7 +128,6 @@ class Picker:
         return self._fitting[self._at] not in self._previews
 
     def frame(self, columns: int, lines: int) -> list[str]:
-        """Return the lines of the screen."""
         room = max(lines - 2, 1)
         if _is_beside(columns):
             left = min(columns * 9 // 20, 90)

@@ -114,7 +114,6 @@ class Screen:
                 os.close(end)
 
     def size(self) -> tuple[int, int]:
-        """Return columns and lines."""
         try:
             columns, lines = os.get_terminal_size(self._writing)
         except OSError:
@@ -122,7 +121,6 @@ class Screen:
         return columns or _UNKNOWN_SIZE[0], lines or _UNKNOWN_SIZE[1]
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Replace the content of the screen."""
         # Clear each line first: clearing after a full line would erase its last character.
         rows = "\x1b[0m\r\n".join(f"\x1b[2K{line}" for line in lines)
         self._write(f"\x1b[H{rows}\x1b[0m".encode("utf-8", "replace"))

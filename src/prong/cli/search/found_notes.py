@@ -79,7 +79,8 @@ def _without_qmd(result: SearchResult) -> Iterable[str]:
     """Explain why qmd was not used, and give the first setup step."""
     why = next((fail.error for fail in reversed(result.failures) if fail.engine == "qmd"), None)
     yield f"{why or 'qmd did not answer'}: {_spoken(result.engine or '')} answered"
-    steps: list[str] = list((result.guidance or {}).get("next_steps", ()))
+    guidance: Mapping[str, Any] = result.guidance or {}
+    steps: list[str] = list(guidance.get("next_steps", ()))
     if steps:
         yield f"to set up qmd, step 1 of {counted(len(steps), 'step')} (--json has all): {steps[0]}"
 

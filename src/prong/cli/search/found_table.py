@@ -66,7 +66,6 @@ class FoundTable:
         return [list(self.lines(rank)) for rank in range(1, len(self._hits) + 1)]
 
     def lines(self, rank: int) -> Iterator[str]:
-        """Yield the lines of a hit."""
         hit = self._hits[rank - 1]
         yield from self._first(self._heads[rank - 1])
         columns = self._room and self._room - self._indent
@@ -181,9 +180,9 @@ def _with_matches(prompt: Passage | None, columns: int | None) -> list[Passage]:
 
 def highlighted(passage: Passage, *, dim: bool = False) -> str:
     """Make the matching words bold, and the rest dim on request."""
-    text, pieces, before = passage.text, [], 0
+    text, line, before = passage.text, "", 0
     for begin, end in (*passage.marks, (len(text), len(text))):
-        pieces += [styled(text[before:begin], dim=True) if dim else text[before:begin]]
-        pieces += [styled(text[begin:end], bold=True)]
+        line += styled(text[before:begin], dim=True) if dim else text[before:begin]
+        line += styled(text[begin:end], bold=True)
         before = end
-    return "".join(pieces)
+    return line

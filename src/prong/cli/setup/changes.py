@@ -9,10 +9,10 @@ from prong.cli.arguments import dry_run_option, json_option, together, yes_optio
 from prong.cli.output import agree, note, note_error, print_json, styled
 from prong.errors import ProngError
 from prong.files.edits import Edit
-from prong.model.record import replace
+from prong.model.record import Record, replace
 from prong.views.text import clean
 
-P = TypeVar("P")
+P = TypeVar("P", bound=Record)
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -103,7 +103,6 @@ def print_outcome(name: str, *, removed: bool, more: str = "") -> None:
 
 
 def print_edit(edit: Edit, *, err: bool = False) -> None:
-    """Preview a change to a user's file."""
     print_diff(edit.diff(), err=err)
 
 

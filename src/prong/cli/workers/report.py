@@ -147,7 +147,6 @@ def print_pane(worker: WorkerInfo) -> None:
 
 
 def _print_next(worker: WorkerInfo, *, err: bool = False) -> None:
-    """Print the next commands to type."""
     if worker.pane is not None and worker.pane.terminal == "print":
         # Never cut, because it is there to be copied.
         lines = [clean(worker.pane.id)]
@@ -171,13 +170,11 @@ def print_state(status: WorkerStatus) -> None:
 
 
 def print_status(status: WorkerStatus) -> None:
-    """Print all that is known about a worker."""
     print_state(status)
     print_rows(details(status), indent="  ")
 
 
 def print_plan(plan: WorkerPlan) -> None:
-    """Print what would be started."""
     print_rows(_planned(plan))
     # Never cut, because it is there to be copied.
     if plan.launch is not None:

@@ -142,7 +142,6 @@ def _turns(plan: WorkerPlan) -> int:
 
 
 def _ask_for_trust(trust: TrustPlan, *, quiet: bool) -> None:
-    """Show the change to the agent's settings and ask."""
     refusal = f"--trust changes {clean(str(trust.path))}"
     if not quiet and can_ask():
         print_edit(Edit(trust.path, trust.before, trust.after), err=True)

@@ -62,7 +62,6 @@ def _is_stopped(one: WorkerStatus) -> bool:
 
 
 def print_workers(found: Sequence[WorkerStatus]) -> None:
-    """Print a header and one line per worker."""
     if not found:
         return
     columns = _columns(found)

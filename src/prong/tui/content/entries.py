@@ -68,17 +68,15 @@ class FoundEntry(ListEntry):
 class SessionEntry(ListEntry):
     """A session in the list of all sessions."""
 
-    session: Session
-
     def __init__(self, session: Session, name: str, *, is_below: bool = False) -> None:
         self.key = (session.ref, None)
-        self.session = session
+        self.session = self.listed = session
         self.point = str(session.ref)
         self._name = name
         self._lead = "└ " if is_below else ""
 
     def draw(self, columns: int) -> Sequence[Line]:
-        session = self.session
+        session = self.listed
         first = _with_right(self._lead, Passage(_title(session)), age(session.updated), columns)
         rest = [counted(session.turn_count, "turn")]
         if session.parent is not None:

@@ -63,8 +63,6 @@ class Planned(Record, frozen=True):
 
 
 class NewFork(Record, frozen=True):
-    """The created forks."""
-
     plan: ForkPlan
     forks: tuple[Fork, ...]
     workers: tuple[str, ...] = ()
@@ -82,7 +80,6 @@ class Forker(NamedTuple):
     hooks: HookSetup
 
     def plan(self, wanted: Wanted) -> Planned:
-        """Plan a fork, without writing anything."""
         count = wanted.request.count
         plan = self.workers.forks.plan(wanted.point, wanted.request, count=count)
         conversation = self.forks.source(plan.source).conversation

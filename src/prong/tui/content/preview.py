@@ -122,7 +122,6 @@ class SessionReader(NamedTuple):
         return Preview(list(parted(lines)))
 
     def last_turn(self, status: WorkerStatus) -> LastExchange:
-        """Read the last turn of a worker."""
         worker = status.worker
         if not worker.session:
             return LastExchange()
@@ -261,7 +260,6 @@ def _patch(code: CodeDiff) -> Iterator[Line]:
 
 
 def failed(error: ProngError | OSError) -> list[Line]:
-    """Show an error and its hint."""
     if not isinstance(error, ProngError):
         return [Line(clean(str(error)), "warning")]
     hint = [Line(f"try: {clean(error.hint)}", "dim")] if error.hint else []

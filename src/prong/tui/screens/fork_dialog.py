@@ -394,7 +394,6 @@ class ForkDialog(Dialog[Next | None]):
             await self._see_start(made.workers[0])
 
     async def _see_start(self, name: str) -> None:
-        """Report when the agent has started."""
         self._put("progress", f"{name} starts ...")
         # A lane of its own, so that worker statuses are still refreshed.
         lane = self._lanes.aside("start", finishes=False)
@@ -439,7 +438,6 @@ class ForkDialog(Dialog[Next | None]):
 
 
 def _content(lines: list[tuple[str, str]]) -> Content:
-    """Join lines of style and text."""
     return Content("\n").join(Content.styled(text, _STYLES.get(style, "")) for style, text in lines)
 
 

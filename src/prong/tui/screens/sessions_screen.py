@@ -184,7 +184,6 @@ class SessionsScreen(ListScreen[FoundEntry | SessionEntry]):
         self._index.start()
 
     def _hear(self, step: Step) -> None:
-        """Handle a step of the index update."""
         if step["phase"] == "searchable":
             # New turns can be found now.
             self._search_again()
@@ -230,7 +229,7 @@ class SessionsScreen(ListScreen[FoundEntry | SessionEntry]):
 
     def reader(self, entry: FoundEntry | SessionEntry) -> Callable[[SessionReader], Preview]:
         if isinstance(entry, SessionEntry):
-            return partial(SessionReader.of_session, session=entry.session)
+            return partial(SessionReader.of_session, session=entry.listed)
         assert self._looked is not None
         highlight = self._looked.highlight
         return partial(SessionReader.of_hit, hit=entry.hit, highlight=highlight)

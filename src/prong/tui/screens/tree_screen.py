@@ -94,7 +94,6 @@ class TreeScreen(ListScreen[TreeEntry]):
         self.status.update(summary)
 
     def _see(self, found: list[WorkerStatus]) -> None:
-        """Update the workers shown in the tree."""
         before = self._open
         self._open = {
             SessionRef(status.worker.agent, status.worker.session): status

@@ -106,7 +106,6 @@ class MainScreen(Screen[None]):
         return None
 
     def tell(self, error: ProngError | OSError) -> None:
-        """Report an error and its hint."""
         self.notify(error_text(error), severity="warning", markup=False)
 
 
@@ -138,7 +137,6 @@ class ListScreen(MainScreen, Generic[E]):
 
     @property
     def entry(self) -> E | None:
-        """The selected entry."""
         return cast(E | None, self.rows.chosen)
 
     @property
@@ -154,7 +152,6 @@ class ListScreen(MainScreen, Generic[E]):
         self.look()
 
     def look(self) -> None:
-        """Preview the selected entry."""
         self.run_worker(self.preview, group="preview", exclusive=True, exit_on_error=False)
 
     async def preview(self) -> bool:

@@ -48,7 +48,6 @@ class Drawing(ScrollView):
         super().notify_style_update()
 
     def forget_drawn(self) -> None:
-        """Clear the cache, because the content has changed."""
         self._strips.clear()
 
     def kept(self, key: Hashable, draw: Callable[[], Strip]) -> Strip:

@@ -51,7 +51,6 @@ class Choice(Widget, can_focus=True):
         self.refresh(layout=True)
 
     def offer(self, values: Sequence[tuple[str, str]], value: str | None = None) -> None:
-        """Replace the values."""
         if list(values) == self._values and self._place(value) == self.at:
             return  # unchanged: avoid a layout
         self._values = list(values)
@@ -88,8 +87,6 @@ class Choice(Widget, can_focus=True):
 
 
 class Field(Horizontal):
-    """A label and its widgets."""
-
     def __init__(self, label: str, *widgets: Widget, id: str | None = None) -> None:  # noqa: A002 -- as every widget calls it
         super().__init__(Static(label, classes="label"), *widgets, id=id)
 

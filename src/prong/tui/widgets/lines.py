@@ -131,7 +131,6 @@ def _broken(number: int, text: str, columns: int, hanging: int) -> Iterator[Scre
 
 
 def _fitting(text: str, start: int, columns: int) -> int:
-    """Return the end of the text that fits."""
     end = min(start + columns, len(text))
     if text[start:end].isascii():
         return end

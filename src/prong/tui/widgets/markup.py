@@ -48,7 +48,6 @@ def prose(text: str, style: str = "") -> Iterator[Line]:
 
 
 def diff(lines: Iterable[str]) -> Iterator[Line]:
-    """Convert the lines of a diff."""
     return map(_diff_line, lines)
 
 

@@ -26,13 +26,10 @@ _TOLD = 2.0
 
 
 def _nothing(_: str) -> list[tuple[int, int]]:
-    """Highlight nothing."""
     return []
 
 
 class Page(Drawing, can_focus=True):
-    """Wrapped, scrollable text."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll_up", "Up", show=False),
         Binding("down,j", "scroll_down", "Down", show=False),

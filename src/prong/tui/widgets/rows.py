@@ -36,8 +36,6 @@ class ListEntry:
 
 
 class Rows(Drawing, can_focus=True):
-    """List of entries, one of which is selected."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Up", show=False),
         Binding("down,j", "move(1)", "Down", show=False),
