@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Hashable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -16,7 +16,7 @@ from prong.tui.widgets import page as page_module
 from prong.tui.widgets.drawing import Drawing
 from prong.tui.widgets.lines import Line, ScreenRow
 from prong.tui.widgets.page import Page
-from prong.tui.widgets.rows import Rows
+from prong.tui.widgets.rows import ListEntry, Rows
 
 pytestmark = pytest.mark.perf
 
@@ -46,15 +46,11 @@ async def only(kind: type[T]) -> AsyncGenerator[tuple[T, Pilot[None]]]:
         yield shown.query_one(kind), pilot
 
 
-class _Entry:
+class _Entry(ListEntry):
     drawn = 0
 
     def __init__(self, number: int) -> None:
-        self.number = number
-
-    @property
-    def key(self) -> Hashable:
-        return self.number
+        self.number = self.key = number
 
     def draw(self, columns: int) -> Sequence[Line]:
         _Entry.drawn += 1

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from prong.tui.content.worker_preview import last_turn
 
 from prong.app import App
 from prong.model.forks import ForkPoint, SeedHeader
@@ -19,6 +18,7 @@ from prong.model.sessions import SessionRef
 from prong.model.workers import Process, WorkerInfo, WorkerState
 from prong.processes.process import end, is_alive, process_of
 from prong.testing.home import IsolatedHome
+from prong.tui.content.preview import SessionReader
 from tests.samples.claude import ClaudeSample
 from tests.unit.workers.worker_lab import WorkerLab, until, worker_lab
 
@@ -312,17 +312,18 @@ def test_a_seed_and_its_acknowledgement_are_no_last_words(lab: WorkerLab) -> Non
     sample.prompt(f"{header}\n\nBelow is the transcript of an earlier conversation.")
     sample.answer("Ready.")
     path = sample.write(lab.home.claude)
+    reader = SessionReader(lab.app.sessions, lab.app.code)
     status = lab.app.workers.states.status("silent")
     assert (status.turn, status.last_line, status.last_input) == (1, "", None)
     assert list(lab.app.workers.prompts.log("silent")) == []
-    assert last_turn(lab.app, status).lines == ()
+    assert reader.last_turn(status).lines == ()
     sample.prompt("go on")
     sample.answer("Done.")
     path.unlink()
     sample.write(lab.home.claude)
     status = lab.app.workers.states.status("silent")
     assert (status.last_line, status.last_input) == ("Done.", "go on")
-    assert last_turn(lab.app, status).lines
+    assert reader.last_turn(status).lines
     assert [one.text for one in lab.app.workers.prompts.log("silent")][1:] == [
         "Ready.",
         "go on",
