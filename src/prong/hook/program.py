@@ -110,7 +110,7 @@ class HookEvent:
             return None
         from prong.hook.worker_name import worker_name
 
-        return worker_name()
+        return worker_name(self.agent)
 
     @property
     def state(self) -> str | None:

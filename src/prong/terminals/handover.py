@@ -28,7 +28,8 @@ FOREIGN = (
 A terminal's server has them when an agent started it.
 """
 _OF_ONE_WORKER = (
-    *("PRONG_WORKER", "PRONG_COMMIT_TURNS", "PRONG_PUSH", "PRONG_BADGE", "PRONG_ISSUE"),
+    *("PRONG_WORKER", "PRONG_AGENT", "PRONG_COMMIT_TURNS", "PRONG_PUSH"),
+    *("PRONG_BADGE", "PRONG_ISSUE"),
     "CLAUDE_PROJECT_DIR",
 )
 """Variables of prong that only the worker they were set for may have."""

@@ -16,6 +16,8 @@ from prong.model.workers import WorkerInfo
 
 NAME = "PRONG_WORKER"
 """Name of the worker, for hooks that run in it."""
+AGENT = "PRONG_AGENT"
+"""Its agent: another one that it starts is not the worker."""
 COMMIT_TURNS = "PRONG_COMMIT_TURNS"
 PUSH = "PRONG_PUSH"
 BADGE = "PRONG_BADGE"
@@ -30,7 +32,7 @@ _OF_ONE_RUN = re.compile(
     r"AI_AGENT|TRACEPARENT|CLAUDECODE|CLAUDE_(PID|PROJECT_DIR|EFFORT)"
     r"|CLAUDE_CODE_(ENTRYPOINT|SESSION_(ID|ATTENDED)|CHILD_SESSION|MESSAGING_\w+|INVOKED_SKILLS)"
     r"|CLAUDE_CODE_CHROME_MCP_ORG_DENIED"
-    r"|PRONG_(WORKER|PUSH|COMMIT_TURNS|BADGE|ISSUE)"
+    r"|PRONG_(WORKER|AGENT|PUSH|COMMIT_TURNS|BADGE|ISSUE)"
 )
 """Variables that an agent or a worker sets for its own child processes."""
 _SECRET = re.compile(
@@ -73,7 +75,7 @@ def stored(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, st
 
 def complete(worker: WorkerInfo, launch: Launch, env: Mapping[str, str]) -> dict[str, str]:
     """Return all variables for a launch, with those that identify the worker to prong's hooks."""
-    marks = {NAME: worker.name}
+    marks = {NAME: worker.name, AGENT: worker.agent}
     if worker.commit_turns:
         marks[COMMIT_TURNS] = "1"
     if worker.push:
