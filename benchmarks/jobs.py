@@ -90,8 +90,7 @@ def _import_forks() -> None:
     """Import what the service of forks imports at its first use: imports are not counted."""
     from importlib import import_module
 
-    for name in ("make", "plan", "workspace"):
-        import_module(f"prong.forks.{name}")
+    import_module("prong.forks.service")
 
 
 def sdk_fork(session: str, folder: str, message: str) -> Callable[[], int]:

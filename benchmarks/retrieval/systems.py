@@ -13,7 +13,8 @@ from benchmarks.retrieval.homes import stores, texts
 from prong.app import App
 from prong.model.search import SearchRequest
 from prong.search import lexical, ranking
-from prong.search.lexical import SESSION_FIELDS, TURN_FIELDS, TYPED, words_of
+from prong.search.lexical import SESSION_FIELDS, TURN_FIELDS, TYPED
+from prong.search.query_terms import words_of
 from prong.search.ranking import WEIGHTS, Weights
 
 DEPTH = 10

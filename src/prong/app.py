@@ -21,10 +21,13 @@ from prong.storage.scan_cache import NoCache, SqliteScanCache
 if TYPE_CHECKING:
     from prong.code.service import CodeService
     from prong.forks.service import ForkService
+    from prong.model.forks import Fork
     from prong.processes.programs import Programs
+    from prong.search.last_search import LastSearch
     from prong.search.service import SearchService
     from prong.session.service import SessionService
     from prong.setup.service import SetupService
+    from prong.storage.forks import ForkRecords
     from prong.workers.panes import Terminals
     from prong.workers.service import WorkerService
 
@@ -62,7 +65,7 @@ class App:
             service = self.__dict__.pop(name, None)
             if service is not None:
                 service.close()
-        for name in ("sessions", "code", "workers"):  # they hold the cache
+        for name in ("sessions", "code", "workers", "fork_records"):  # they hold files
             self.__dict__.pop(name, None)
         database.closed(self)
 
@@ -82,10 +85,10 @@ class App:
         return SessionService(
             self.stores,
             self.cache,
-            hit=lambda number: self.search.last.hit(number),
+            hit=lambda number: self.last_search.hit(number),
             # Called only when the name may be a worker's: most commands need no workers.
             worker=lambda name: self.workers.states.current(name),
-            recorded=lambda: self.forks.recorded(),
+            recorded=self.recorded_forks,
             has_code=lambda conversation: self.code.has_last_turn(conversation),
             require=lambda program: self.programs.require(program),
         )
@@ -103,15 +106,14 @@ class App:
     def forks(self) -> ForkService:
         """Plan and create forks."""
         from prong.forks.service import ForkService
-        from prong.storage.forks import ForkRecords
 
         return ForkService(
             self.sessions,
-            lambda: self.code,
+            self.code,
             stores=self.stores,
             cache=self.cache,
             settings=self.settings,
-            records=ForkRecords(self.database) if self.remembers else None,
+            records=self.fork_records,
             workers=lambda: self.workers.records.all(),
             require=lambda program: self.programs.require(program),
             worktrees=self.worktrees_root,
@@ -128,7 +130,7 @@ class App:
             self.stores,
             self.settings,
             (lambda: self.database) if self.remembers else None,
-            forks=lambda: self.forks.recorded(),
+            forks=self.recorded_forks,
             workers=lambda: self.workers.records.all(),
             state=self.state_dir,
         )
@@ -162,7 +164,7 @@ class App:
             registry=self.registry,
             code=lambda: self.code,
             workers=lambda: self.workers.records,
-            health=lambda: self.forks.health(),
+            health=lambda: self.fork_records and self.fork_records.health(),
             state=self.state_dir,
         )
 
@@ -188,6 +190,24 @@ class App:
     def cache(self) -> SqliteScanCache | NoCache:
         """Results of earlier scans."""
         return SqliteScanCache(paths.cache_dir() / "cache.db") if self.remembers else NoCache()
+
+    @cached_property
+    def fork_records(self) -> ForkRecords | None:
+        """Which turn each fork came from; None if nothing is remembered."""
+        from prong.storage.forks import ForkRecords
+
+        return ForkRecords(self.database) if self.remembers else None
+
+    def recorded_forks(self) -> list[Fork]:
+        """List all recorded forks in order of creation."""
+        return self.fork_records.all() if self.fork_records else []
+
+    @cached_property
+    def last_search(self) -> LastSearch:
+        """Hits of the last search in this terminal, to which `%N` refers."""
+        from prong.search.last_search import LastSearch
+
+        return LastSearch(paths.cache_dir() / "searches")
 
     @cached_property
     def programs(self) -> Programs:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import pytest
 
 from prong.model.search import Answer, SearchRequest
-from prong.search.engines import SearchEngine
+from prong.search.service import SearchEngine
 
 ODD_TEXTS = [
     "",

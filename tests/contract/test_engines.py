@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from prong.config import SearchSettings
 from prong.plugins import Registry
 from prong.search.builtin import BuiltIn, SearchScope, Standing
-from prong.search.engines import Engines, SearchEngine
+from prong.search.index import SearchIndex
+from prong.search.indexing import Indexing
+from prong.search.service import SearchEngine
 from prong.testing.contract import MemoryCache
 from tests.contract.engine_contract import SearchEngineContract
 from tests.unit.search.stand_in import ROW, StandIn
@@ -21,10 +22,10 @@ class TestBuiltIn(SearchEngineContract):
     def engine(self, tmp_path: Path) -> Iterator[SearchEngine]:
         store = Registry().make("claude", [tmp_path / "root"])
         store.write_samples(str(tmp_path / "project"), datetime(2026, 11, 15, 12, tzinfo=UTC))
-        made = Engines(tmp_path / "index", {store.name: store}, MemoryCache(), SearchSettings())
-        made.indexing.refresh()
-        yield BuiltIn(made.index, SearchScope(Standing))
-        made.close()
+        index = SearchIndex(tmp_path / "index")
+        Indexing(index, {store.name: store}, MemoryCache()).refresh()
+        yield BuiltIn(index, SearchScope(Standing))
+        index.close()
 
     @pytest.fixture
     def text(self) -> str:

@@ -7,7 +7,8 @@ import pytest
 from prong.agents.base import AgentStore
 from prong.search.index import SearchIndex
 from prong.search.indexing import plain_texts
-from prong.search.lexical import Scope, words_of
+from prong.search.lexical import Scope
+from prong.search.query_terms import words_of
 from prong.storage.scan_cache import NoCache
 from prong.testing.contract import TextCollector, check_words
 from tests.corpus import corpus

@@ -40,7 +40,7 @@ def test_the_model_is_unloaded_when_nobody_searches(samples: Shell) -> None:
     with App() as app:
         app.search.rest()  # nothing is open
         app.search.find(SearchRequest("parser"))
-        embedder = app.search._engines.embedder
+        embedder = app.search._embedder
         app.search.rest()
         assert embedder.loaded
         embedder._used -= 3_600

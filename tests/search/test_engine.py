@@ -10,7 +10,8 @@ from prong.model.search import Found, SearchRequest
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
 from prong.search.index import SearchIndex
-from prong.search.lexical import Scope, words_of
+from prong.search.lexical import Scope
+from prong.search.query_terms import words_of
 
 JANUARY, FEBRUARY = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
 

@@ -13,7 +13,8 @@ import pytest
 
 from prong import paths
 from prong.search.index import SearchIndex
-from prong.search.lexical import Scope, words_of
+from prong.search.lexical import Scope
+from prong.search.query_terms import words_of
 from tests.samples.claude import ClaudeSample
 from tests.search.lab import SearchLab
 

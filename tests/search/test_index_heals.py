@@ -65,7 +65,7 @@ TAKEN_AGAIN = """
 import os
 from prong import paths
 from prong.agents.claude.store import ClaudeStore
-from prong.search.index import FileSink, SearchIndex
+from prong.search.index import SearchIndex
 from prong.search.lexical import LexicalWriter
 commit = LexicalWriter.commit
 def killed(self):
@@ -73,9 +73,9 @@ def killed(self):
     os._exit(9)
 LexicalWriter.commit = killed
 index = SearchIndex(paths.cache_dir() / "search")
-known = {file.path: file for file in index.catalogue.files("claude")}
+(known,) = index.catalogue.files("claude")
 with index.writing() as update:
-    FileSink(update, "claude", known).take(ClaudeStore().file_texts(*known))
+    update.add("claude", ClaudeStore().file_texts(known.path), known)
 """
 
 
@@ -217,7 +217,7 @@ def test_a_large_file_waits_for_prong_index(
     lab: SearchLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search may take half a second for what changed."""
-    monkeypatch.setattr("prong.search.engines._REFRESH_SECONDS", 0.5)
+    monkeypatch.setattr("prong.search.service._REFRESH_SECONDS", 0.5)
     lab.claude(GRIFFIN)
     lab.places("griffin")
     sample = lab.sample()

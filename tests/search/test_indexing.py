@@ -201,7 +201,7 @@ def test_a_search_brings_the_index_up_to_date_for_a_moment_only(
     for number in range(3):
         lab.claude((f"Feed hippogriff {number}", "Fed."))
     with monkeypatch.context() as patched:
-        patched.setattr("prong.search.engines._REFRESH_SECONDS", 0)
+        patched.setattr("prong.search.service._REFRESH_SECONDS", 0)
         result = lab.find("hippogriff")
         assert places(result.hits) == ["1@1"]
         assert result.index.behind == 3

@@ -119,7 +119,7 @@ def test_a_terminal_that_is_closed_in_the_middle_of_a_fork(demo: Demo, moment: s
         new = [one for one in app.sessions.all() if one.ref.id not in before]
         made = len(app.code.worktrees.list()) - worktrees
         assert (len(new), made) in ((0, 0), (1, 1))
-        recorded = {fork.child for fork in app.forks.recorded()}
+        recorded = {fork.child for fork in app.recorded_forks()}
         assert {one.ref for one in new} <= recorded
         assert not list(journals.glob("*"))
 

@@ -74,7 +74,7 @@ def _sessions(incomplete: str) -> "list[CompletionItem]":
         items: list[CompletionItem] = []
         for number in range(1, _MOST_COMPLETIONS + 1):
             try:
-                hit = app.search.last.hit(number)
+                hit = app.last_search.hit(number)
             except NotFound:
                 continue
             title = titles.get((hit.agent, hit.session))

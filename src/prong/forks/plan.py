@@ -5,24 +5,26 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from prong.agents.base import AgentStore, ForkSource
 from prong.agents.stores import AgentStores
 from prong.errors import Busy, NotFound, Unavailable, UsageError
 from prong.forks import workspace as workspaces
-from prong.forks.context_window import window_of
-from prong.forks.launch import launch_of_plan, root_of, store_of
+from prong.forks.launch import launch_of_plan, store_of
 from prong.forks.readings import Readings
 from prong.forks.request import ForkRequest
 from prong.forks.workspace import Workspaces
 from prong.forks.workspace_names import without_fork
+from prong.model import budget
+from prong.model.amounts import counted
 from prong.model.forks import Code, Cut, ForkPlan, ForkPoint, Launch, Method, WorktreePlan
 from prong.model.record import replace
 from prong.model.sessions import (
     Activity,
     Conversation,
+    Media,
     Message,
     Program,
     Session,
@@ -34,7 +36,7 @@ from prong.model.workers import WorkerInfo
 from prong.redaction.visible import safe
 from prong.session.resolve import find_turn
 from prong.session.service import SessionService
-from prong.transcripts import budget, seed
+from prong.transcripts import seed
 
 
 class ForkPlanner:
@@ -63,9 +65,7 @@ class ForkPlanner:
         source = self._readings.of(session)
         conversation = source.conversation
         turn = _chosen(conversation, resolved.turn)
-        is_repeated = request.retry and request.prompt is None
-        is_command = is_repeated and _is_command(turn)
-        images = _images(source, turn) if is_repeated else 0
+        repeated = turn if request.retry and request.prompt is None else None
         if request.retry:
             turn, request = _before(conversation, turn, request)
         refuse_running(conversation, turn)
@@ -82,25 +82,24 @@ class ForkPlanner:
         worktree, unopened = self._worktree(conversation, turn, request)
         workspace = worktree.folder if worktree else self._workspace(point, conversation, request)
         cut = Cut(forked_at.turn_id, request.before_compaction)
-        new_id = child_store.fork_id(request.method, source, cut, request.id)
-        title = _title(conversation, forked_at, request)
-        root = root_of(child_store, session, agent)
+        roots = child_store.roots
+        own_roots = [root for root in roots if session.path.is_relative_to(root)]
         draft = ForkPlan(
             point=forked_at,
             source=session,
             agent=agent,
             method=request.method,
-            new_id=new_id,
+            new_id=child_store.fork_id(request.method, source, cut, request.id),
             workspace=workspace,
             launch=Launch((), workspace),
             tokens=0,
             window=None,
-            title=title,
+            title=_title(conversation, forked_at, request),
             prompt=request.prompt,
-            is_command=is_command and agent == session.agent,
+            is_command=agent == session.agent and _is_command(repeated),
             before_compaction=request.before_compaction,
             trim=request.trim,
-            root=root,
+            root=own_roots[0] if own_roots and agent == session.agent else roots[0],
             code=worktree.code if worktree else Code.NONE,
             worktree=worktree,
             unopened=unopened,
@@ -108,8 +107,7 @@ class ForkPlanner:
             env={**(inherited.env if inherited else {}), **request.env},
             worker=worker.name if worker else None,
         )
-        draft = replace(draft, launch=launch_of_plan(self._stores, draft))
-        draft = replace(draft, missing=self._check_program(child_store, request.method))
+        draft = self._changed(draft, missing=self._check_program(child_store, request.method))
         draft = _measured(source, child_store, draft)
         activity = self._stores.named(session.agent).activity(session)
         warnings = _warnings(draft, source, turn, activity)
@@ -117,44 +115,47 @@ class ForkPlanner:
             warnings += workspaces.warnings(worktree)
         if unopened is not None:
             warnings.append(f"{unopened}: no code is touched; the fork runs in the folder as it is")
-        if images:
+        if images := _images(source, repeated):
             images_text = "an image" if images == 1 else f"{images} images"
             warnings.append(f"the prompt had {images_text}, which --retry cannot include")
         if draft.missing is not None:
             warnings.append(draft.missing)
         return replace(draft, warnings=tuple(warnings))
 
+    def _changed(self, plan: ForkPlan, **changes: object) -> ForkPlan:
+        """Change a plan, and its launch command with it."""
+        plan = replace(plan, **changes)
+        return replace(plan, launch=launch_of_plan(self._stores, plan))
+
     def again(self, first: ForkPlan, number: int) -> ForkPlan:
         """Plan another fork of the same turn, with its own id, title and worktree."""
         source = self._readings.of(first.source)
         new_id = self._stores.named(first.agent).fork_id(first.method, source, first.cut, None)
         title = f"{first.title} {number}" if first.title else None
-        plan = replace(first, new_id=new_id, title=title)
-        if first.worktree is not None:
-            worktree = self._workspaces.again(first.worktree, number)
-            plan = replace(plan, worktree=worktree, workspace=worktree.folder)
-        return replace(plan, launch=launch_of_plan(self._stores, plan))
+        worktree = first.worktree and self._workspaces.again(first.worktree, number)
+        workspace = worktree.folder if worktree else first.workspace
+        return self._changed(
+            first, new_id=new_id, title=title, worktree=worktree, workspace=workspace
+        )
 
     def moved(self, plan: ForkPlan, worktree: WorktreePlan) -> ForkPlan:
         """Move a plan to the worktree of another project."""
-        plan = replace(plan, worktree=worktree, workspace=worktree.folder, code=worktree.code)
-        plan = replace(
-            plan, warnings=(*plan.warnings, *workspaces.warnings(worktree, "--no-worktree"))
+        warnings = (*plan.warnings, *workspaces.warnings(worktree, "--no-worktree"))
+        code, folder = worktree.code, worktree.folder
+        return self._changed(
+            plan, worktree=worktree, workspace=folder, code=code, warnings=warnings
         )
-        return replace(plan, launch=launch_of_plan(self._stores, plan))
 
     def settled(self, plan: ForkPlan) -> ForkPlan:
         """Return the plan, with new worktree names if the old ones were taken meanwhile."""
-        worktree = self._workspaces.settled(plan.worktree) if plan.worktree else None
+        worktree = plan.worktree and self._workspaces.settled(plan.worktree)
         if worktree is None or worktree == plan.worktree:
             return plan
-        plan = replace(plan, worktree=worktree, workspace=worktree.folder)
-        return replace(plan, launch=launch_of_plan(self._stores, plan))
+        return self._changed(plan, worktree=worktree, workspace=worktree.folder)
 
     def asking(self, plan: ForkPlan, prompt: str | None) -> ForkPlan:
         """Replace the first prompt of a plan."""
-        plan = replace(plan, prompt=prompt)
-        return replace(plan, launch=launch_of_plan(self._stores, plan))
+        return self._changed(plan, prompt=prompt)
 
     def require_program(self, plan: ForkPlan) -> None:
         """Raise `Unavailable` if the agent's program, needed to run the fork, is missing."""
@@ -316,7 +317,9 @@ def _title(conversation: Conversation, place: ForkPoint, request: ForkRequest) -
 def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPlan:
     extent = source.extent(draft.cut)
     same = draft.agent == draft.source.agent
-    window = (extent.window or window_of(draft.source.model, extent.tokens or 0)) if same else None
+    window = None
+    if same:
+        window = extent.window or budget.window_of(draft.source.model, extent.tokens or 0)
     draft = replace(draft, window=window)
     if draft.method is Method.COPY and draft.point.turn_id is None:
         return draft  # a new, empty session
@@ -324,7 +327,7 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
         tokens = max(budget.estimate(extent.characters), extent.tokens or 0)
         warnings = extent.warnings if same else (*extent.warnings, *_unconverted(source, draft.cut))
         return replace(draft, tokens=tokens, warnings=warnings)
-    media: Counter[str] = Counter()
+    media: list[Media] = []
     built_seed = seed_of(source, store, draft, media)
     tokens = built_seed.tokens
     too_long = window is not None and budget.level(tokens, window) is budget.BudgetLevel.OVER
@@ -343,31 +346,22 @@ def _measured(source: ForkSource, store: AgentStore, draft: ForkPlan) -> ForkPla
 
 def _unconverted(source: ForkSource, cut: Cut) -> Iterator[str]:
     """Yield a warning about media that the other agent cannot take."""
-    media = Counter(
-        item.noun
-        for message in source.messages(cut)
-        for item in message.media
-        if not item.is_portable
-    )
+    messages = source.messages(cut)
+    media = [item for message in messages for item in message.media if not item.is_portable]
     if media:
-        pronoun = "it" if media.total() == 1 else "them"
+        pronoun = "it" if len(media) == 1 else "them"
         yield f"{_counted(media)} left out: the other agent cannot take {pronoun}"
 
 
-def _counted(media: Counter[str]) -> str:
+def _counted(media: Sequence[Media]) -> str:
     """Count media in words with a verb: `2 images and 1 document are`."""
-    words = [f"{count} {noun}{'s' if count > 1 else ''}" for noun, count in sorted(media.items())]
-    return f"{' and '.join(words)} {'is' if media.total() == 1 else 'are'}"
-
-
-def _counting(messages: Iterable[Message], media: Counter[str]) -> Iterator[Message]:
-    for message in messages:
-        media.update(item.noun for item in message.media)
-        yield message
+    counts = sorted(Counter(item.noun for item in media).items())
+    words = " and ".join(counted(count, noun) for noun, count in counts)
+    return f"{words} {'is' if len(media) == 1 else 'are'}"
 
 
 def seed_of(
-    source: ForkSource, store: AgentStore, draft: ForkPlan, media: Counter[str] | None = None
+    source: ForkSource, store: AgentStore, draft: ForkPlan, media: list[Media] | None = None
 ) -> seed.Seed:
     """Build the prompt of a seed fork; `media` collects the images and documents left out."""
     limit = None
@@ -375,22 +369,23 @@ def seed_of(
         limit = budget.estimate(store.longest_seed) - 1
         if draft.window is not None:
             limit = min(limit, budget.room(draft.window))
-    messages = source.messages(replace(draft.cut, full=True))
-    counted = _counting(messages, Counter() if media is None else media)
-    return seed.build(counted, draft.point, limit_tokens=limit)
+
+    def messages() -> Iterator[Message]:
+        for message in source.messages(replace(draft.cut, full=True)):
+            if media is not None:
+                media.extend(message.media)
+            yield message
+
+    return seed.build(messages(), draft.point, limit_tokens=limit)
 
 
 def _warnings(
     draft: ForkPlan, source: ForkSource, turn: Turn | None, activity: Activity
 ) -> list[str]:
     notes = list(draft.warnings)
-    match budget.level(draft.tokens, draft.window):
-        case budget.BudgetLevel.OVER:
-            notes.append(f"about {draft.tokens:,} tokens: more than the window of {draft.window:,}")
-        case budget.BudgetLevel.NEAR:
-            notes.append(f"about {draft.tokens:,} tokens: near the window of {draft.window:,}")
-        case _:
-            pass
+    near = {budget.BudgetLevel.OVER: "more than", budget.BudgetLevel.NEAR: "near"}
+    if relation := near.get(budget.level(draft.tokens, draft.window)):
+        notes.append(f"about {draft.tokens:,} tokens: {relation} the window of {draft.window:,}")
     if turn is not None and turn.state is TurnState.INTERRUPTED:
         notes.append("the turn was interrupted, which the agent will see")
     if turn is not None and turn.index is None:

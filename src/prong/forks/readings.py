@@ -4,16 +4,8 @@ import os
 
 from prong.agents.base import ForkSource, ScanCache
 from prong.agents.stores import AgentStores
-from prong.model.record import Record
 from prong.model.sessions import Session
-
-Signature = tuple[int, int, int]
-
-
-class _Reading(Record):
-    session: Session
-    source: ForkSource
-    signature: Signature | None
+from prong.model.turn_text import Stamp
 
 
 class Readings:
@@ -22,37 +14,34 @@ class Readings:
     def __init__(self, stores: AgentStores, cache: ScanCache) -> None:
         self._stores = stores
         self._cache = cache
-        self._last: _Reading | None = None
+        self._last: tuple[Session, ForkSource, Stamp | None] | None = None
 
     def of(self, session: Session) -> ForkSource:
         """Read the session, or reuse the last reading if the file is unchanged."""
-        last = self._last
         # Taken before reading, so that lines added meanwhile show as a change.
-        signature = _signature(session)
-        if last and last.session == session and signature and last.signature == signature:
-            return last.source
+        stamp = _stamp(session)
+        if self._last and stamp and (session, stamp) == (self._last[0], self._last[2]):
+            return self._last[1]
         self.close()
-        self._last = _Reading(
-            session, self._stores.named(session.agent).source(session, self._cache), signature
-        )
-        return self._last.source
+        source = self._stores.named(session.agent).source(session, self._cache)
+        self._last = session, source, stamp
+        return source
 
     def is_current(self, source: ForkSource) -> bool:
         """Return True if the file is unchanged since this reading began."""
-        last = self._last
-        if last is None or last.source is not source:
+        if self._last is None or self._last[1] is not source:
             return False
-        return last.signature is not None and last.signature == _signature(last.session)
+        session, _, stamp = self._last
+        return stamp is not None and stamp == _stamp(session)
 
     def close(self) -> None:
         if self._last is not None:
-            self._last.source.close()
+            self._last[1].close()
             self._last = None
 
 
-def _signature(session: Session) -> Signature | None:
+def _stamp(session: Session) -> Stamp | None:
     try:
-        stat = os.stat(session.file)  # noqa: PTH116 -- a file may be one of thousands
+        return Stamp.of(os.stat(session.file))  # noqa: PTH116 -- a file may be one of thousands
     except OSError:
         return None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino

@@ -1,38 +1,58 @@
-"""`App.forks`: plan, create and record forks."""
+"""`App.forks`: plan, create and record forks, as a session copy, a native fork or a seed."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from prong.agents.base import ForkSource, ScanCache
+from prong.agents.run import RunningProgram
 from prong.agents.stores import AgentStores
+from prong.code.service import CodeService
 from prong.config import Config
-from prong.errors import ProngError
+from prong.errors import Busy, Corrupt, External, NotFound, ProngError, Taken, UsageError
+from prong.files.publication import Publication
+from prong.forks.launch import is_started, launch_of_plan, store_of
+from prong.forks.plan import ForkPlanner, refuse_running, seed_of
 from prong.forks.readings import Readings
 from prong.forks.request import ForkRequest
-from prong.model.forks import Fork, ForkPlan
-from prong.model.record import replace
-from prong.model.sessions import Program, Session
+from prong.forks.workspace import Workspaces
+from prong.model.forks import Fork, ForkPlan, Method
+from prong.model.record import Record, replace
+from prong.model.sessions import Program, Session, SessionRef
 from prong.model.workers import WorkerInfo
 from prong.processes.garbage import no_collections
+from prong.session import lineage
 from prong.session.service import SessionService
+from prong.storage.forks import ForkRecords
+from prong.transcripts.acknowledgement import is_ready
 
-if TYPE_CHECKING:
-    from prong.code.service import CodeService
-    from prong.forks.make import ForkMaker
-    from prong.forks.plan import ForkPlanner
-    from prong.forks.workspace import Workspaces
-    from prong.storage.forks import ForkRecords, Health
+_ATTEMPTS = 3
+_SAID = 300
+
+
+class _Grew(Exception):
+    """The turn grew while it was copied."""
+
+
+class _Outcome(Record, frozen=True):
+    id: str
+    path: Path | None = None
+    """None if the agent writes the file at the first prompt."""
+    seed_hash: str | None = None
+    acknowledged: bool = False
+    """True if the agent replied `Ready.`, which is hidden from the transcript."""
+    warnings: tuple[str, ...] = ()
 
 
 class ForkService:
     def __init__(  # noqa: PLR0913 -- all but the first two by name
         self,
         sessions: SessionService,
-        code: Callable[[], CodeService],
+        code: CodeService,
         *,
         stores: AgentStores,
         cache: ScanCache,
@@ -49,57 +69,21 @@ class ForkService:
         unfinished forks have a journal in the folder `journal`.
         """
         self._sessions = sessions
-        self._code = code
         self._stores = stores
-        self._settings = settings
         self._records = records
-        self._workers = workers
-        self._require = require
-        self._worktrees = worktrees
         self._journal = journal
         self._readings = Readings(stores, cache)
+        self.workspaces = Workspaces(code, sessions, workers, settings, worktrees)
+        self.planner = ForkPlanner(
+            sessions, stores, self._readings, self.workspaces, workers, require
+        )
 
     def close(self) -> None:
         self._readings.close()
 
-    # Read by commands that fork nothing, such as `prong tree`: the rest is imported when used.
-
-    @cached_property
-    def workspaces(self) -> Workspaces:
-        """Plans and creates the workspaces of forks."""
-        from prong.forks.workspace import Workspaces
-
-        return Workspaces(
-            self._code(), self._sessions, self._workers, self._settings, self._worktrees
-        )
-
-    @cached_property
-    def planner(self) -> ForkPlanner:
-        """Plans forks, and changes plans."""
-        from prong.forks.plan import ForkPlanner
-
-        return ForkPlanner(
-            self._sessions,
-            self._stores,
-            self._readings,
-            self.workspaces,
-            self._workers,
-            self._require,
-        )
-
-    @cached_property
-    def _maker(self) -> ForkMaker:
-        from prong.forks.make import ForkMaker
-
-        return ForkMaker(
-            self.planner,
-            self.workspaces,
-            self._stores,
-            self._readings,
-            self._sessions.path_of,
-            self.record,
-            self._journal,
-        )
+    def source(self, session: Session) -> ForkSource:
+        """Read a session for a fork. It stays open until another one is read."""
+        return self._readings.of(session)
 
     @no_collections()
     def plan(self, point: str, request: ForkRequest | None = None) -> ForkPlan:
@@ -108,30 +92,182 @@ class ForkService:
 
     @no_collections()
     def make(self, plan: ForkPlan, check: Callable[[], None] = lambda: None) -> Fork:
-        """Create a planned fork completely, or nothing.
+        """Create the planned fork completely, or nothing.
 
         `check` may still refuse: it runs when the copy is written, before it becomes visible.
         """
-        return self._maker.fork(plan, check)
+        if plan.worktree is None:
+            return self._forked(plan, check)
+        # Creating a worktree takes time, so check first that the agent is not working.
+        _refuse_running(self._readings.of(plan.source), plan)
+        while True:
+            plan = self.planner.settled(plan)
+            try:
+                return self._in_worktree(plan, check)
+            except Taken:
+                if self.planner.settled(plan) is plan:
+                    raise  # the conflict is not about the worktree's names
 
     def make_several(self, plan: ForkPlan, count: int = 1) -> Iterator[Fork]:
-        """Create several forks of one point, yielding each when it exists."""
-        return self._maker.several(plan, count)
+        """Create `count` forks of a plan. On failure the earlier ones stay and are named."""
+        refs: list[str] = []
+        for number in range(1, count + 1):
+            try:
+                fork_plan = plan if number == 1 else self.planner.again(plan, number)
+                forked = self.make(fork_plan)
+            except ProngError as error:
+                if refs:
+                    error.details["made"] = refs
+                    error.message += f"; made before that: {', '.join(refs)}"
+                raise
+            refs.append(str(forked.child))
+            yield forked
 
-    def source(self, session: Session) -> ForkSource:
-        """Read a session for a fork. It stays open until another one is read."""
-        return self._readings.of(session)
+    def _in_worktree(self, plan: ForkPlan, check: Callable[[], None]) -> Fork:
+        assert plan.worktree is not None
+        with self.workspaces.made(plan.worktree) as making:
+            forked = self._forked(plan, check)
+            making.belongs_to(forked.child)
+        warnings = (*forked.warnings, *making.warnings)
+        return replace(forked, branch=making.worktree.branch, warnings=warnings)
 
-    # -- records -----------------------------------------------------------------------------
+    def _forked(self, plan: ForkPlan, check: Callable[[], None]) -> Fork:
+        outcome = self._made(plan, check)
+        launch = plan.launch
+        if plan.new_id is None:
+            launch = launch_of_plan(self._stores, replace(plan, new_id=outcome.id))
+        return self.record(
+            Fork(
+                id=str(uuid4()),
+                parent=plan.point,
+                parent_workspace=plan.source.cwd,
+                child=SessionRef(plan.agent, outcome.id),
+                method=plan.method,
+                created=datetime.now(UTC),
+                tokens=plan.tokens,
+                window=plan.window,
+                seed_hash=outcome.seed_hash,
+                seed_ack_filtered=outcome.acknowledged,
+                code=plan.code,
+                path=outcome.path,
+                workspace=plan.workspace,
+                launch=launch,
+                warnings=(*_warnings(plan, outcome), *outcome.warnings),
+            )
+        )
 
-    def recorded(self) -> list[Fork]:
-        """List all recorded forks in order of creation."""
-        return self._records.all() if self._records else []
+    def _made(self, plan: ForkPlan, check: Callable[[], None]) -> _Outcome:
+        for _ in range(_ATTEMPTS):
+            source = self._readings.of(plan.source)
+            _refuse_running(source, plan)
+            try:
+                match plan.method:
+                    case Method.SEED:
+                        return self._seeded(plan, source)
+                    case Method.NATIVE:
+                        return self._native(plan)
+                    case Method.COPY:
+                        return self._copied(plan, source, check)
+            except _Grew:
+                continue
+        raise Busy(
+            f"turn {plan.point} grew while it was copied",
+            hint="--wait waits until the agent is done",
+        )
+
+    def _native(self, plan: ForkPlan) -> _Outcome:
+        if plan.new_id is not None:
+            # The agent writes the file at the first prompt, under the id in the launch command.
+            return _Outcome(plan.new_id)
+        id_ = store_of(self._stores, plan).fork_natively(plan.source, plan.child)
+        return _Outcome(id_, self._sessions.path_of(plan.agent, id_))
+
+    def _seeded(self, plan: ForkPlan, source: ForkSource) -> _Outcome:
+        """Submit the seed headless, from which the agent creates a session; check its reply."""
+        store = store_of(self._stores, plan)
+        seed = seed_of(source, store, plan)
+        launch = store.seed(plan.child)
+        launch = replace(launch, env={**plan.env, **launch.env})
+        try:
+            with RunningProgram(launch, seed.text) as running:
+                reply = store.seeded(plan.child, running.lines())
+                status = running.wait()
+        except BaseException:
+            self._discard(plan)
+            raise
+        if reply.session_id is None or reply.error:
+            kept = "" if self._discard(plan) else reply.session_id
+            complaints = running.complaints.strip().splitlines()
+            reason = reply.error or (complaints[-1] if complaints else "no session was made")
+            raise External(
+                f"{launch.argv[0]} did not take the seed: {reason}",
+                hint=f"what came of it: prong show {plan.agent}:{kept}" if kept else "prong doctor",
+                argv=list(launch.argv),
+                status=status,
+                stderr=running.complaints,
+                session=kept or None,
+            )
+        text = " ".join(reply.text.split())
+        unexpected = "the agent did not say that it is ready"
+        if text:
+            unexpected = f"the agent said: {text[:_SAID]}{'...' if len(text) > _SAID else ''}"
+        acknowledged = is_ready(reply.text)
+        return _Outcome(
+            reply.session_id,
+            self._sessions.path_of(plan.agent, reply.session_id),
+            seed_hash=seed.digest,
+            acknowledged=acknowledged,
+            warnings=() if acknowledged else (unexpected,),
+        )
+
+    def _discard(self, plan: ForkPlan) -> bool:
+        """Delete the session file that the agent began under our id; True if nothing is left."""
+        if plan.new_id is None:
+            return False
+        path = self._sessions.path_of(plan.agent, plan.new_id)
+        if path is not None:
+            path.unlink(missing_ok=True)
+            shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        return True
+
+    def _copied(
+        self, plan: ForkPlan, source: ForkSource, last_check: Callable[[], None]
+    ) -> _Outcome:
+        store = self._stores.named(plan.agent)
+        if is_started(store, plan.point, plan.method):
+            assert plan.new_id is not None
+            return _Outcome(plan.new_id)
+        before = source.extent(plan.cut)
+
+        def check() -> None:
+            """Check that the copied turn is unchanged if the source grew meanwhile."""
+            last_check()
+            if self._readings.is_current(source):
+                return
+            reread = self._readings.of(plan.source)
+            _refuse_running(reread, plan)
+            if reread.extent(plan.cut) != before:
+                raise _Grew
+
+        try:
+            with Publication(self._journal, check) as publication:
+                if plan.agent == plan.source.agent:
+                    session = store.copy(source, plan.cut, plan.child, publication)
+                else:
+                    # The command may set the model provider of the thread.
+                    messages = source.messages(plan.cut)
+                    session = store_of(self._stores, plan).convert(
+                        messages, plan.child, publication
+                    )
+        except (Corrupt, UsageError):
+            # The file may have been rewritten while it was copied.
+            if self._readings.is_current(source):
+                raise
+            raise _Grew from None
+        return _Outcome(session.id, session.path)
 
     def record(self, fork: Fork) -> Fork:
         """Record a fork. A failure only adds a warning, since the fork exists."""
-        from prong.session import lineage
-
         if self._records is None:
             return fork
         try:
@@ -144,6 +280,23 @@ class ForkService:
             return replace(fork, warnings=(*fork.warnings, warning))
         return fork
 
-    def health(self) -> Health | None:
-        """Check the health of the fork records; None when nothing is recorded."""
-        return self._records.health() if self._records else None
+
+def _warnings(plan: ForkPlan, made: _Outcome) -> list[str]:
+    """Return the plan's warnings; that of a missing program adds how to run the fork later."""
+    resume = f"prong resume {SessionRef(plan.agent, made.id)}"
+    later = f"{plan.missing}; then: {resume}{' --prompt TEXT' if plan.prompt else ''}"
+    # A fork before the first turn writes no file: only its launch command has its id.
+    written = made.path is not None
+    return [later if written and warning == plan.missing else warning for warning in plan.warnings]
+
+
+def _refuse_running(source: ForkSource, plan: ForkPlan) -> None:
+    turn_id = plan.point.turn_id
+    if turn_id is None:
+        return
+    conversation = source.conversation
+    turns = (*conversation.turns, *conversation.abandoned)
+    turn = next((turn for turn in turns if turn.id == turn_id), None)
+    if turn is None:
+        raise NotFound(f"turn {plan.point} no longer exists", hint=f"prong turns {plan.source.ref}")
+    refuse_running(conversation, turn)

@@ -32,7 +32,7 @@ from prong.forks.workspace_names import WorkspaceNames, name_of, without_fork
 from prong.model.amounts import counted
 from prong.model.forks import Code, CodeSince, Fork, WorktreePlan
 from prong.model.record import Record, replace
-from prong.model.sessions import Conversation, SessionRef, Turn
+from prong.model.sessions import Conversation, Session, SessionRef, Turn
 from prong.model.workers import WorkerInfo
 from prong.session.resolve import find_turn
 from prong.session.service import SessionService
@@ -103,28 +103,67 @@ class Workspaces:
                 raise Unopened(error.message) from error
             return None
         code = request.code or _fitting(conversation, code_turn, origin)
-        tops = self._former_tops(conversation) if origin and origin.snapshot else []
-        drafting = _Drafting(self, conversation, turn, repository, request, tops)
         gaps = self._code.gaps(conversation, code_turn)
+        # The repository may have moved since the snapshot.
+        tops = self._former_tops(conversation) if origin and origin.snapshot else []
+        tops = [repository, *tops] if repository else tops
         if code is Code.TURN:
-            worktree = drafting.of_turn(origin) if origin or is_explicit else None
-            if worktree is not None and worktree.snapshot is not None:
-                lfs_gaps = code_gaps.of_lfs([worktree.snapshot])
-                gaps = (*gaps, *lfs_gaps.get(worktree.snapshot.commit, ()))
-            return worktree and replace(worktree, gaps=gaps)
+            if origin is None and not is_explicit:
+                return None
+            if origin is None:
+                raise NotFound(
+                    f"no code captured at that turn, and {session.cwd} has no commit of that time",
+                    hint="--code now, or --code none",
+                )
+            if origin.snapshot is not None:
+                lfs_gaps = code_gaps.of_lfs([origin.snapshot])
+                gaps = (*gaps, *lfs_gaps.get(origin.snapshot.commit, ()))
+            return replace(self._draft(conversation, turn, request, code, origin, tops), gaps=gaps)
         if repository is None:
             raise NotFound(
                 f"the folder of {session.ref} no longer exists: {session.cwd}", hint="--code turn"
             )
-        worktree = drafting.plan(
-            code, TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
-        )
+        current = TurnCode(repository, commit="HEAD" if code is Code.HEAD else None)
+        worktree = self._draft(conversation, turn, request, code, current, tops)
         turn_time = code_turn and (code_turn.ended or code_turn.started)
         if request.code is None and turn_time is not None:
-            worktree = replace(
-                worktree, since=since(repository, session.branch, turn_time), gaps=gaps
-            )
+            changes = since(repository, session.branch, turn_time)
+            worktree = replace(worktree, since=changes, gaps=gaps)
         return worktree
+
+    def _draft(
+        self,
+        conversation: Conversation,
+        turn: Turn | None,
+        request: ForkRequest,
+        code: Code,
+        of: TurnCode,
+        tops: Sequence[Path],
+    ) -> WorktreePlan:
+        """Plan a worktree with this code; `tops` are working trees that the session ran in."""
+        branch = request.branch
+        title = without_fork(conversation.session.title)
+        name = name_of(branch, request.name, request.title, title)
+        path, own_branch = self.names(of.repo).free(name, branch)
+        common = common_of(of.repo)
+        if common is not None:
+            refuse_among_files(path, common)
+        if branch is not None:
+            numbers = range(1, request.count + 1)
+            refuse_unfit(of.repo, (_numbered(branch, number) for number in numbers))
+        return WorktreePlan(
+            code=code,
+            repo=of.repo,
+            path=path,
+            branch=own_branch,
+            folder=path / _depth(conversation.session, turn, [of.repo, *tops]),
+            snapshot=of.snapshot,
+            commit=of.commit,
+            is_exact=of.is_exact or code is not Code.TURN,
+            late=of.late,
+            name=name,
+            is_chosen=branch is not None,
+        )
 
     def again(self, first: WorktreePlan, number: int) -> WorktreePlan:
         """Plan a worktree with the same code for another fork."""
@@ -153,7 +192,10 @@ class Workspaces:
 
         If the fork fails, the worktree is removed, also after a crash: see `sweep`.
         """
-        with self._undoing() as undo:
+        undo = Undo(self._root)
+        with offering_none():
+            undo.open()
+        with undo:
             with offering_none():
                 try:
                     making = Making(undo, *self._make(plan, undo))
@@ -207,12 +249,6 @@ class Workspaces:
         with suppress(ProngError):
             return bool(self._code.snapshots(conversation))
         return False
-
-    def _undoing(self) -> Undo:
-        undo = Undo(self._root)
-        with offering_none():
-            undo.open()
-        return undo
 
     def _make(self, plan: WorktreePlan, undo: Undo) -> tuple[Worktree, tuple[str, ...]]:
         snapshot = plan.snapshot
@@ -282,63 +318,13 @@ def _fitting(conversation: Conversation, turn: Turn | None, found: TurnCode | No
     return Code.NOW if is_last and not is_known else Code.TURN
 
 
-class _Drafting(Record, frozen=True):
-    """Builder of worktree plans for one fork."""
-
-    workspaces: Workspaces
-    conversation: Conversation
-    turn: Turn | None
-    repository: Path | None
-    """The session's current repository."""
-    request: ForkRequest
-    tops: Sequence[Path] = ()
-    """Working trees at the snapshots; the repository may have moved since."""
-
-    def of_turn(self, found: TurnCode | None) -> WorktreePlan:
-        if found is None:
-            cwd = self.conversation.session.cwd
-            raise NotFound(
-                f"no code captured at that turn, and {cwd} has no commit of that time",
-                hint="--code now, or --code none",
-            )
-        return self.plan(Code.TURN, found)
-
-    def plan(self, code: Code, of: TurnCode) -> WorktreePlan:
-        branch = self.request.branch
-        title = without_fork(self.conversation.session.title)
-        name = name_of(branch, self.request.name, self.request.title, title)
-        path, own_branch = self.workspaces.names(of.repo).free(name, branch)
-        common = common_of(of.repo)
-        if common is not None:
-            refuse_among_files(path, common)
-        if branch is not None:
-            numbers = range(1, self.request.count + 1)
-            refuse_unfit(of.repo, (_numbered(branch, number) for number in numbers))
-        return WorktreePlan(
-            code=code,
-            repo=of.repo,
-            path=path,
-            branch=own_branch,
-            folder=path / self._depth(of.repo),
-            snapshot=of.snapshot,
-            commit=of.commit,
-            is_exact=of.is_exact or code is not Code.TURN,
-            late=of.late,
-            name=name,
-            is_chosen=branch is not None,
-        )
-
-    def _depth(self, repo: Path) -> str:
-        """Find the subfolder of the working tree that the agent was in at the turn."""
-        session = self.conversation.session
-        if self.turn is not None:
-            folders = [self.turn.cwd, session.cwd]
-        else:
-            folders = sorted(session.cwds, key=len)  # the shortest one is where the session began
-        # A fork inherits turns of its source, which ran in another working tree.
-        tops = [repo, self.repository or repo, *self.tops]
-        depths = (_below(top, cwd) for cwd in folders if cwd for top in tops)
-        return next((depth for depth in depths if depth is not None), "")
+def _depth(session: Session, turn: Turn | None, tops: Sequence[Path]) -> str:
+    """Find the subfolder of the working tree that the agent was in at the turn."""
+    # Before the first turn: the shortest one is where the session began.
+    folders = [turn.cwd, session.cwd] if turn else sorted(session.cwds, key=len)
+    # A fork inherits turns of its source, which ran in another working tree.
+    depths = (_below(top, cwd) for cwd in folders if cwd for top in tops)
+    return next((depth for depth in depths if depth is not None), "")
 
 
 def _below(top: Path, folder: str) -> str | None:
@@ -380,9 +366,8 @@ def changed_since(since: CodeSince) -> str:
 
 def _long(time: timedelta) -> str:
     for seconds, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        count = int(time.total_seconds() // seconds)
-        if count:
-            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+        if count := int(time.total_seconds() // seconds):
+            return counted(count, unit)
     return "a moment"
 
 

@@ -1,7 +1,7 @@
 """Built-in search engine: keyword search, then semantic ranking of the best hits."""
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -25,17 +25,11 @@ from prong.search.candidates import (
     place_of,
     together,
 )
-from prong.search.catalogue import ORDINAL_BITS, IndexedTurn, ShownTurn
+from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
 from prong.search.index import SearchIndex
-from prong.search.lexical import (
-    Coverage,
-    QueryTerms,
-    Scope,
-    query_text,
-    words_of,
-)
+from prong.search.lexical import Coverage, Scope
 from prong.search.passages import Marker
-from prong.search.query_terms import FileNameFilter
+from prong.search.query_terms import FileNameFilter, QueryTerms, query_text, words_of
 from prong.search.turn_words import milliseconds
 
 if TYPE_CHECKING:
@@ -73,8 +67,6 @@ class SearchScope(Record, frozen=True):
 
 
 class BuiltIn:
-    """Search engine on top of the index."""
-
     name = "builtin"
 
     def __init__(
@@ -90,19 +82,16 @@ class BuiltIn:
         words = words_of(request.text)
         if request.live:
             words = self._index.words.completed(words, request.text)
-        attempts: list[Attempt] = []
-        results: list[Found] = []
-        total = 0
-        if words:
-            search = _Search(self._index, words, request, self._scope)
-            turns = search.candidates()
-            seconds = time.monotonic() - started
-            attempts.append(Attempt(self.name, "words", seconds=seconds, hits=len(turns)))
-            if len(turns) < _FEW:
-                turns += search.near(self._nearest(request), turns)
-            similarity = self._similarity(request, turns, attempts)
-            results, total = search.found(turns, similarity)
-        return Answer(tuple(results), tuple(attempts), total=total)
+        if not words:
+            return Answer((), (), total=0)
+        search = _Search(self._index, words, request, self._scope)
+        turns = search.candidates()
+        by_words = Attempt(self.name, "words", seconds=time.monotonic() - started, hits=len(turns))
+        if len(turns) < _FEW:
+            turns += search.near(self._nearest(request), turns)
+        similarity, by_meaning = self._similarity(request, turns)
+        results, total = search.found(turns, similarity)
+        return Answer(tuple(results), (by_words, by_meaning), total=total)
 
     def _nearest(self, request: SearchRequest) -> AbstractSet[int]:
         """Find turns with a similar meaning among those that have vectors."""
@@ -116,14 +105,13 @@ class BuiltIn:
         return frozenset()
 
     def _similarity(
-        self, request: SearchRequest, turns: "Sequence[_Candidate]", attempts: list[Attempt]
-    ) -> dict[int, float] | None:
+        self, request: SearchRequest, turns: "Sequence[_Candidate]"
+    ) -> tuple[dict[int, float] | None, Attempt]:
         """Compute the similarity of each of the best turns to the query, by turn key."""
         attempt = Attempt(self.name, "meaning")
         if request.fast or self._meaning is None:
             reason = "not requested" if request.fast else "the sentence model is missing"
-            attempts.append(replace(attempt, error=reason, skipped=True))
-            return None
+            return None, replace(attempt, error=reason, skipped=True)
         started = time.monotonic()
         indexes = ranking.best([turn.numbers for turn in turns], ranking.RERANKED)
         best_turns = [turns[number].place.turn for number in indexes]
@@ -133,11 +121,9 @@ class BuiltIn:
         try:
             similarity = self._meaning.similarities(query_text(request.text), texts)
         except ProngError as error:
-            attempts.append(replace(attempt, error=error.message))
-            return None
+            return None, replace(attempt, error=error.message)
         seconds = time.monotonic() - started
-        attempts.append(replace(attempt, seconds=seconds, hits=len(similarity)))
-        return similarity
+        return similarity, replace(attempt, seconds=seconds, hits=len(similarity))
 
 
 class _Candidate(NamedTuple):
@@ -149,8 +135,6 @@ class _Candidate(NamedTuple):
 
 
 class _Search:
-    """A search for one query in the index."""
-
     def __init__(
         self, index: SearchIndex, words: QueryTerms, request: SearchRequest, shelf: SearchScope
     ) -> None:
@@ -159,16 +143,17 @@ class _Search:
         self._words = words
         self._request = request
         self._shelf = shelf
+        self._since = int(request.since.timestamp() * 1000) if request.since else None
         self._per_session = 1 if request.by_session else _PER_SESSION
 
     # -- selecting candidates ------------------------------------------------------------------
 
     def candidates(self) -> list[_Candidate]:
         """Collect the turns to rank; copies of a turn form one candidate."""
-        since, ids = self._request.since, self._shelf.turn_ids
+        ids = self._shelf.turn_ids
         scope = Scope(
             self._catalogue.marks_of(self._shelf.only) if self._shelf.only is not None else None,
-            int(since.timestamp() * 1000) if since else None,
+            self._since,
             tuple(word for name in self._request.files for word in plain_words(name)),
             # Id numbers are not unique; `_wanted` removes the false matches.
             None if ids is None else [number_of(id_) for id_ in ids],
@@ -198,27 +183,16 @@ class _Search:
 
     def near(self, keys: AbstractSet[int], known: Iterable[_Candidate]) -> list[_Candidate]:
         """Turn the keys of semantic matches into candidates, without the known ones."""
-        known_keys = {
-            place.turn.key for candidate in known for place in (candidate.place, *candidate.copies)
-        }
-        since = self._request.since
-        start = int(since.timestamp() * 1000) if since else 0
+        known_keys = {place.turn.key for each in known for place in (each.place, *each.copies)}
         turns = self._catalogue.turns(keys - known_keys).values()
-        recent = [turn for turn in turns if milliseconds(turn.started) >= start]
+        recent = [turn for turn in turns if milliseconds(turn.started) >= (self._since or 0)]
         return self._joined(self._without_words(recent), {}, {}, Coverage({}, 0.0))
 
     @staticmethod
     def _without_words(turns: Iterable[IndexedTurn]) -> list[FoundTurn]:
         """Wrap turns that were not found by keyword."""
-        return [
-            FoundTurn(
-                0.0,
-                turn.key,
-                turn.fingerprint,
-                place_of(number_of(turn.id), turn.number, turn.kind),
-            )
-            for turn in turns
-        ]
+        places = ((turn, place_of(number_of(turn.id), turn.number, turn.kind)) for turn in turns)
+        return [FoundTurn(0.0, turn.key, turn.fingerprint, place) for turn, place in places]
 
     def _more(
         self, scope: Scope, known: Mapping[int, FoundTurn], titles: Mapping[int, float]
@@ -313,67 +287,64 @@ class _Search:
         self, candidates: Sequence[_Candidate], similarity: Mapping[int, float] | None
     ) -> tuple[list[Found], int]:
         """Return the best candidates up to the limit, and the total."""
-        near = (
-            None
-            if similarity is None
-            else [similarity.get(candidate.place.turn.key) for candidate in candidates]
-        )
-        ranked = ranking.rank([candidate.numbers for candidate in candidates], near)
-        ranked = self._lifted(ranked, candidates)
-        limit_per_session = self._per_session
-        min_score = self._request.min_score or 0
-        if min_score:
+        numbers = [candidate.numbers for candidate in candidates]
+        near: list[float | None] | None = None
+        if similarity is not None:
+            near = [similarity.get(each.place.turn.key) for each in candidates]
+        ranked = self._lifted(ranking.rank(numbers, near), candidates)
+        if min_score := self._request.min_score or 0:
             ranked = [entry for entry in ranked if entry.score >= min_score]
         counts = Counter([candidates[index].place.session for index, _ in ranked])
-        total = sum([min(count, limit_per_session) for count in counts.values()])
+        total = sum([min(count, self._per_session) for count in counts.values()])
         selected: list[tuple[_Candidate, float]] = []
-        counts_selected: dict[Name, int] = defaultdict(int)
+        selected_of = Counter[Name]()
         for index, score in ranked:
             if len(selected) >= self._request.limit:
                 break
             candidate = candidates[index]
-            counts_selected[candidate.place.session] += 1
-            if counts_selected[candidate.place.session] <= limit_per_session:
+            selected_of[candidate.place.session] += 1
+            if selected_of[candidate.place.session] <= self._per_session:
                 selected.append((candidate, score))
         shown = self._catalogue.shown(candidate.place.turn.key for candidate, _ in selected)
-        passages = self._passages(shown)
+        passages = self._passages({key: (t.prompt, t.answer) for key, (t, _) in shown.items()})
         results: list[Found] = []
         for candidate, score in selected:
             (_, key, _, _), (agent, session), _ = candidate.place
             if key not in shown:
                 continue  # Another process has just removed it.
-            turn, heads, path, before = shown[key]
+            turn, path = shown[key]
+            copies = ((copy.session, copy.turn.number) for copy in candidate.copies)
+            # A session may span two files, so each copy is listed once.
+            others = dict.fromkeys(copy for copy in copies if copy[0] != (agent, session))
             results.append(
                 Found(
                     score=score,
                     session_id=session,
                     agent=agent,
-                    turn=_turn(turn, heads.prompt),
-                    before=before,
+                    turn=_turn(turn),
+                    before=turn.before,
                     passage=passages.get(key),
-                    copies=_once_each(candidate),
-                    more=max(counts[agent, session] - limit_per_session, 0),
+                    copies=tuple((SessionRef(*other), number) for other, number in others),
+                    more=max(counts[agent, session] - self._per_session, 0),
                     date=turn.started,
                     source=path,
                 )
             )
         return results, total
 
-    def _passages(self, shown: Mapping[int, ShownTurn]) -> dict[int, Passage]:
+    def _passages(self, heads: Mapping[int, tuple[str, str]]) -> dict[int, Passage]:
         """Find the passage of each turn: in its heads, else in all that is indexed of it."""
         marker = Marker(self._words)
         # Most lists contain no secret, and one check of all texts is faster than ten.
-        masked = self._request.masked and may_be_in(
-            "\n".join([text for entry in shown.values() for text in entry.heads])
-        )
+        masked = self._request.masked and may_be_in("\n".join(map("\n".join, heads.values())))
         passages: dict[int, Passage] = {}
-        for key, entry in shown.items():
+        for key, texts in heads.items():
             # Masked before cutting, because half a key is not recognized.
-            if passage := marker.passage(map(mask, entry.heads) if masked else entry.heads):
+            if passage := marker.passage(map(mask, texts) if masked else texts):
                 passages[key] = passage
         if self._request.live:
             return passages
-        for key, texts in self._catalogue.texts(shown.keys() - passages.keys()).items():
+        for key, texts in self._catalogue.texts(heads.keys() - passages.keys()).items():
             # Most texts contain none of the words, and checking that is faster than masking them.
             matching = filter(marker.is_in, texts)
             if passage := marker.passage(map(mask, matching) if self._request.masked else matching):
@@ -384,31 +355,20 @@ class _Search:
         self, ranked: list[ranking.Ranked], candidates: Sequence[_Candidate]
     ) -> list[ranking.Ranked]:
         """Raise the turns of sessions that worked in the same folders as the best one."""
-        if not ranked or not candidates[ranked[0].place].place.standing.folders:
-            return ranked
         works = [
             ranking.WorkContext(candidate.place.session, candidate.place.standing.folders)
             for candidate in candidates
         ]
-        places = {
-            place: candidates[place].place.turn.key for place in ranking.beside(ranked, works)
-        }
-        turns = self._catalogue.turns(places.values())
-        times = {
-            place: milliseconds(turns[key].started) for place, key in places.items() if key in turns
-        }
-        return ranking.lifted(ranked, works, times)
+
+        def times_of(indexes: list[int]) -> dict[int, int]:
+            keys = {index: candidates[index].place.turn.key for index in indexes}
+            turns = self._catalogue.turns(keys.values())
+            return {at: milliseconds(turns[k].started) for at, k in keys.items() if k in turns}
+
+        return ranking.lifted(ranked, works, times_of)
 
 
-def _once_each(candidate: _Candidate) -> tuple[tuple[SessionRef, int | None], ...]:
-    """List the other sessions that contain the turn, each once: a session may span two files."""
-    copies = ((copy.session, copy.turn.number) for copy in candidate.copies)
-    others = dict.fromkeys(copy for copy in copies if copy[0] != candidate.place.session)
-    return tuple((SessionRef(*session), number) for session, number in others)
-
-
-def _turn(turn: IndexedTurn, prompt: str) -> Turn:
-    """Build a turn from what the catalogue stores."""
+def _turn(turn: IndexedTurn) -> Turn:
     at = milliseconds(turn.started)
     started = datetime.fromisoformat(turn.started) if at and turn.started else None
-    return Turn(turn.number, turn.id, TurnKind(turn.kind), prompt, started)
+    return Turn(turn.number, turn.id, TurnKind(turn.kind), turn.prompt, started)

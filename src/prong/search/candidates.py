@@ -27,7 +27,6 @@ class FoundTurn(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """Mark of its file."""
         return self.key >> ORDINAL_BITS
 
     @property
@@ -71,12 +70,9 @@ class Standing(NamedTuple):
     """True when it was in the folder that the search was started in."""
     headless: bool = False
     folders: tuple[str, ...] = ()
-    """All folders that it was in."""
 
 
 class TurnPlace(NamedTuple):
-    """A turn in a session."""
-
     turn: FoundTurn
     session: Name
     standing: Standing

@@ -7,7 +7,8 @@ Documents left by an interrupted writer therefore belong to no file and are not 
 import os
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ _MARK_BYTES = 5
 MOST_TURNS = (1 << ORDINAL_BITS) - 1
 _AT_ONCE = 500
 """Maximum number of parameters in one statement."""
+_BETWEEN = "\0"
+_FAST = 1
+"""zlib level. The words of a turn are compressed while the index is built."""
 
 _SCHEMA = """
 CREATE TABLE files (
@@ -69,7 +73,7 @@ class IndexedFile(NamedTuple):
 
 
 class IndexedTurn(NamedTuple):
-    """A turn as of when it was indexed."""
+    """A turn as of when it was indexed. What a query does not read has its default."""
 
     key: int
     id: str
@@ -79,42 +83,21 @@ class IndexedTurn(NamedTuple):
     started: str | None
     fingerprint: int
     """Hash of its text, identical in the copies that forks contain."""
-
-    @property
-    def mark(self) -> int:
-        """Mark of its file."""
-        return self.key >> ORDINAL_BITS
-
-
-class Heads(NamedTuple):
-    """The beginnings of a turn's prompt and answer, for display and for embedding."""
-
-    prompt: str
-    answer: str
-    """Beginning of the last answer."""
-
-
-class ShownTurn(NamedTuple):
-    """The parts of a turn that a list of hits shows."""
-
-    turn: IndexedTurn
-    heads: Heads
-    path: str
-    """Path of its session file."""
-    before: str | None
-
-
-class TurnRow(NamedTuple):
-    """All that the catalogue stores about a turn."""
-
-    turn: IndexedTurn
-    heads: Heads
-    files: str
+    prompt: str = ""
+    """The beginning of its prompt: this and the next are shown and embedded, its heads."""
+    answer: str = ""
+    """The beginning of its last answer."""
+    files: str = ""
     """Paths of the touched files, one per line."""
     before: str | None = None
     """The id of the active turn before it, in the same file."""
-    texts: Sequence[str] = ()
-    """Everything that is indexed of it, unless the heads are all."""
+
+    @property
+    def mark(self) -> int:
+        return self.key >> ORDINAL_BITS
+
+
+Heads = tuple[str, str]
 
 
 def new_mark() -> int:
@@ -144,37 +127,34 @@ class Catalogue:
             raise
 
     def _create(self) -> None:
-        self.begin()
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if not version:
-            for statement in _SCHEMA.split(";"):
-                self._connection.execute(statement)
-            self._connection.execute("PRAGMA user_version = 1")
-        self.commit()
+        with self.transaction():
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if not version:
+                for statement in _SCHEMA.split(";"):
+                    self._connection.execute(statement)
+                self._connection.execute("PRAGMA user_version = 1")
 
     def close(self) -> None:
         self._connection.close()
 
     # -- writing -----------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        if not self._connection.in_transaction:
-            self._connection.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> None:
-        if self._connection.in_transaction:
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """Make the changes of a `with` block together, or none of them."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
             self._connection.execute("COMMIT")
-
-    def rollback(self) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
 
     def clear(self) -> None:
-        """Delete all rows."""
-        self.begin()
-        for table in _TABLES:
-            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 -- only the names above
-        self.commit()
+        with self.transaction():
+            for table in _TABLES:
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 -- only those above
 
     def check(self) -> None:
         """Read the whole database and raise `sqlite3.Error` if it is damaged."""
@@ -182,8 +162,13 @@ class Catalogue:
             if message != "ok":
                 raise sqlite3.DatabaseError(message)
 
-    def add(self, file: IndexedFile, turns: Collection[TurnRow]) -> None:
-        """Insert a file and its turns."""
+    def add(
+        self,
+        file: IndexedFile,
+        turns: Iterable[IndexedTurn],
+        texts: Mapping[int, Iterable[str]] | None = None,
+    ) -> None:
+        """Insert a file, its turns and, by key, what is indexed of a turn beyond its heads."""
         self._connection.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -197,24 +182,15 @@ class Catalogue:
             ),
         )
         rows = (
-            (
-                turn.key,
-                _as_text(turn.id),
-                turn.number,
-                turn.kind,
-                _as_text(turn.started),
-                turn.fingerprint,
-                heads.prompt,
-                heads.answer,
-                touched,
-                before,
-            )
-            for turn, heads, touched, before, _ in turns
+            turn._replace(id=_as_text(turn.id), started=_as_text(turn.started)) for turn in turns
         )
         insert = "INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         self._connection.executemany(insert, rows)
-        texts = ((row.turn.key, _compressed(row.texts)) for row in turns if row.texts)
-        self._connection.executemany("INSERT INTO texts VALUES (?, ?)", texts)
+        compressed = (
+            (key, zlib.compress(_BETWEEN.join(some).encode("utf-8", "replace"), _FAST))
+            for key, some in (texts or {}).items()
+        )
+        self._connection.executemany("INSERT INTO texts VALUES (?, ?)", compressed)
 
     def remove(self, marks: Sequence[int]) -> None:
         for mark in marks:
@@ -251,7 +227,6 @@ class Catalogue:
         return row[0] if row else None
 
     def note(self, facts: Mapping[str, bytes]) -> None:
-        """Store facts by name."""
         self._connection.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
     # -- reading -----------------------------------------------------------------------------
@@ -262,11 +237,9 @@ class Catalogue:
             SELECT * FROM files
             WHERE agent = coalesce(?, agent) AND mark NOT IN (SELECT mark FROM unfinished)
         """
-        for row in self._connection.execute(query, (agent,)):
-            yield _file(row)
+        yield from map(_file, self._connection.execute(query, (agent,)))
 
     def files_of(self, marks: Iterable[int]) -> dict[int, IndexedFile]:
-        """Get files by mark."""
         rows = self._chunks("SELECT * FROM files WHERE mark IN", list(set(marks)))
         return {row[0]: _file(row) for row in rows}
 
@@ -299,39 +272,33 @@ class Catalogue:
     def turns(self, keys: Iterable[int]) -> dict[int, IndexedTurn]:
         """Get turns by key, skipping unknown keys."""
         select = "SELECT key, id, number, kind, started, fingerprint FROM turns WHERE key IN"
-        return {row[0]: IndexedTurn._make(row) for row in self._chunks(select, list(keys))}
+        return {row[0]: IndexedTurn(*row) for row in self._chunks(select, list(keys))}
 
     def heads(self, keys: Iterable[int]) -> dict[int, Heads]:
-        """Get the heads of turns by key."""
         select = "SELECT key, prompt, answer FROM turns WHERE key IN"
-        return {row[0]: Heads(*row[1:]) for row in self._chunks(select, list(keys))}
+        rows = self._chunks(select, list(keys))
+        return {key: (prompt, answer) for key, prompt, answer in rows}
 
-    def shown(self, keys: Iterable[int]) -> dict[int, ShownTurn]:
-        """Get what a list shows of turns by key, skipping unknown keys."""
-        columns = "key, id, number, kind, started, fingerprint, prompt, answer, path, before"
+    def shown(self, keys: Iterable[int]) -> dict[int, tuple[IndexedTurn, str]]:
+        """Get turns, and the paths of their session files, by key, skipping unknown keys."""
         tables = f"turns JOIN files ON mark = key >> {ORDINAL_BITS}"
-        select = f"SELECT {columns} FROM {tables} WHERE key IN"  # noqa: S608 -- only the names above
-        return {
-            row[0]: ShownTurn(
-                IndexedTurn._make(row[:6]), Heads(*row[6:8]), os.fsdecode(row[8]), row[9]
-            )
-            for row in self._chunks(select, list(keys))
-        }
+        select = f"SELECT turns.*, path FROM {tables} WHERE key IN"  # noqa: S608 -- only the names above
+        rows = self._chunks(select, list(keys))
+        return {key: (IndexedTurn(key, *turn), os.fsdecode(path)) for key, *turn, path in rows}
 
     def texts(self, keys: Iterable[int]) -> dict[int, list[str]]:
         """Get everything that is indexed of turns by key, of those that have more than heads."""
         rows = self._chunks("SELECT key, compressed FROM texts WHERE key IN", list(keys))
-        return {key: _texts(compressed) for key, compressed in rows}
+        return {key: zlib.decompress(text).decode().split(_BETWEEN) for key, text in rows}
 
     def files_touched(self, keys: Iterable[int]) -> dict[int, list[str]]:
-        """Get the touched files of turns by key."""
         rows = self._chunks("SELECT key, files FROM turns WHERE key IN", list(keys))
-        return {row[0]: row[1].split("\n") for row in rows}
+        return {key: files.split("\n") for key, files in rows}
 
     def all_heads(self) -> Iterator[tuple[int, Heads]]:
         """Iterate over the heads of all turns, unordered."""
         rows = self._connection.execute("SELECT key, prompt, answer FROM turns")
-        yield from ((key, Heads(prompt, answer)) for key, prompt, answer in rows)
+        yield from ((key, (prompt, answer)) for key, prompt, answer in rows)
 
     def newest_heads(self) -> Iterator[tuple[int, Heads]]:
         """Iterate over the heads of all turns, newest files first."""
@@ -344,10 +311,9 @@ class Catalogue:
                 "SELECT key, prompt, answer FROM turns WHERE key BETWEEN ? AND ?",
                 (first, first + MOST_TURNS),
             ).fetchall()
-            yield from ((key, Heads(*heads)) for key, *heads in rows)
+            yield from ((key, (prompt, answer)) for key, prompt, answer in rows)
 
     def counts(self) -> tuple[int, int]:
-        """Count the sessions and turns."""
         query = """
             SELECT count(*), coalesce(sum(turns), 0)
             FROM (SELECT sum(turns) AS turns FROM files WHERE turns > 0 GROUP BY agent, session)
@@ -366,19 +332,6 @@ def _file(row: Any) -> IndexedFile:
     mark, agent, path, size, mtime_ns, inode, session, title, turns = row
     stamp = Stamp(size, mtime_ns, inode)
     return IndexedFile(mark, agent, os.fsdecode(path), stamp, _as_name(session), title, turns)
-
-
-_BETWEEN = "\0"
-_FAST = 1
-"""zlib level. The words of a turn are compressed while the index is built."""
-
-
-def _compressed(texts: Iterable[str]) -> bytes:
-    return zlib.compress(_BETWEEN.join(texts).encode("utf-8", "replace"), _FAST)
-
-
-def _texts(compressed: bytes) -> list[str]:
-    return zlib.decompress(compressed).decode().split(_BETWEEN)
 
 
 def _as_bytes(name: str) -> bytes:

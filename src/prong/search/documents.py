@@ -15,6 +15,10 @@ _TOGETHER = 8 << 20
 costs both threads more than the document itself."""
 
 
+_MOST_KNOWN = 10_000
+"""Maximum number of cached word counts."""
+
+
 @contextmanager
 def _as_os_error() -> Generator[None]:
     """Convert tantivy's only error type to `OSError`, which it mostly is."""
@@ -22,10 +26,6 @@ def _as_os_error() -> Generator[None]:
         yield
     except ValueError as error:
         raise OSError(str(error)) from error
-
-
-_MOST_KNOWN = 10_000
-"""Maximum number of cached word counts."""
 
 
 class Documents:
@@ -132,7 +132,6 @@ class DocumentWriter:
             self._writer.delete_documents_by_query(query)
 
     def clear(self) -> None:
-        """Remove all documents."""
         self._waiting.clear()
         self._length = 0
         with _as_os_error():

@@ -82,21 +82,22 @@ class _Letters(dict[int, str]):
     """Replacement of each character, computed when it first occurs."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = result = _letter(chr(code))
-        return result
-
-
-def _letter(character: str) -> str:
-    category = unicodedata.category(character)
-    if character.isspace() and (category[0] == "Z" or character in "\t\n\r"):
-        return " "
-    if category in _LEFT_OUT or character == "\N{REPLACEMENT CHARACTER}":
-        return ""
-    if category[0] == "P" or character in _ASCII_MARKS:
-        return f" {character} "
-    if any(ord(character) in block for block in _IDEOGRAPHS):
-        return f" {character} "
-    return character.lower()
+        character = chr(code)
+        category = unicodedata.category(character)
+        if character.isspace() and (category[0] == "Z" or character in "\t\n\r"):
+            letter = " "
+        elif category in _LEFT_OUT or character == "\N{REPLACEMENT CHARACTER}":
+            letter = ""
+        elif (
+            category[0] == "P"
+            or character in _ASCII_MARKS
+            or any(code in block for block in _IDEOGRAPHS)
+        ):
+            letter = f" {character} "
+        else:
+            letter = character.lower()
+        self[code] = letter
+        return letter
 
 
 MODEL_FOLDER = Path(__file__).parent / "model"
@@ -165,8 +166,12 @@ class Embedder:
     def unload(self) -> None:
         """Free the memory. The next call loads the model again."""
         if self._loaded is not None:
+            import ctypes
+
             self._loaded = None
-            _release_memory()
+            # Return it to the system, where glibc would keep half of it.
+            if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+                trim(0)
 
     def unload_if_idle(self, now: float | None = None) -> None:
         """Unload ten minutes after the last call. Long-running programs call this regularly."""
@@ -207,7 +212,9 @@ def _check(folder: Path) -> None:
 
 def _read(folder: Path) -> _Loaded:
     try:
-        runtime = _runtime()
+        # Locked: a second thread would take the silenced stderr for the real one.
+        with _IMPORTING:
+            runtime = _runtime()
     except ImportError as error:
         raise Unavailable(f"the sentence model cannot be run: {error}", hint=_HINT) from error
     options = runtime.SessionOptions()
@@ -223,24 +230,9 @@ def _read(folder: Path) -> _Loaded:
     return _Loaded(pieces, session)
 
 
-def _release_memory() -> None:
-    """Return freed memory to the system; glibc would keep half of it."""
-    import ctypes
-
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
+@cache
 def _runtime() -> Any:
     """Import `onnxruntime` with its telemetry and log disabled."""
-    # Locked: a second thread would take the silenced stderr for the real one.
-    with _IMPORTING:
-        return _imported()
-
-
-@cache
-def _imported() -> Any:
     # From 1.29 it reports every process that loads it, and keeps a machine id in the user's
     # folders, unless this is set before the import. Its own switch comes too late.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prong.code.service import CodeService
 from prong.errors import ProngError
@@ -20,9 +18,6 @@ from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
 from prong.search.query_terms import FileNameFilter
 from prong.session.lineage import family_of
 from prong.session.listing import Project
-
-if TYPE_CHECKING:
-    from prong.code.recorded import RecordedCode
 
 
 class Lookup:
@@ -39,55 +34,34 @@ class Lookup:
         self._request = request
         self._sessions = sessions
         self._read_turns = turns
-        self._code = code
+        self._recorded = code.recorded()
         self._before: dict[str, str | None] = {}
         """The id of the turn before each turn that was found."""
+        only = None
+        if request.project is not None:
+            only = self._in_project(request.project)
+        if request.agent is not None:
+            only = {
+                name for name in (sessions if only is None else only) if name[0] == request.agent
+            }
+        turn_ids = None
+        if request.has_snapshot:
+            turn_ids = self._recorded.turn_ids() if self._recorded else set[str]()
+        here = self._in_project(_root_of(request.here)) if request.here else set[Name]()
+        self.scope = SearchScope(self._standing, only=only, here=here, turn_ids=turn_ids)
 
-    @cached_property
-    def scope(self) -> SearchScope:
-        return SearchScope(
-            self._standing,
-            only=self._only,
-            here=self._here,
-            turn_ids=self._turns_with_code() if self._request.has_snapshot else None,
-        )
-
-    @cached_property
-    def _recorded(self) -> RecordedCode | None:
-        return self._code.recorded()
-
-    def _turns_with_code(self) -> set[str]:
-        return self._recorded.turn_ids() if self._recorded else set()
-
-    @cached_property
-    def _only(self) -> set[Name] | None:
-        agent, folder = self._request.agent, self._request.project
-        if agent is None and folder is None:
-            return None
-        project = Project(folder) if folder is not None else None
-        return {
-            name
-            for name, session in self._sessions.items()
-            if agent in (None, session.agent) and (project is None or project.had(session))
-        }
-
-    @cached_property
-    def _here(self) -> set[Name]:
-        if self._request.here is None:
-            return set()
-        here = Project(_root_of(self._request.here))
-        return {name for name, session in self._sessions.items() if here.had(session)}
-
-    @cached_property
-    def _without(self) -> set[Name]:
-        return {(ref.agent, ref.id) for ref in self._request.without}
+    def _in_project(self, folder: Path) -> set[Name]:
+        project = Project(folder)
+        return {name for name, session in self._sessions.items() if project.had(session)}
 
     def _standing(self, name: Name) -> Standing | None:
-        session, only = self._sessions.get(name), self._only
-        if session is None or name in self._without or (only is not None and name not in only):
+        session, only = self._sessions.get(name), self.scope.only
+        if session is None or session.ref in self._request.without:
+            return None
+        if only is not None and name not in only:
             return None
         family = family_of(session, self._sessions)
-        return Standing(family, name in self._here, session.headless, session.cwds)
+        return Standing(family, name in self.scope.here, session.headless, session.cwds)
 
     def hits(self, answer: Answer, engine: str) -> Iterator[Hit]:
         """Look up the results of an engine; drop those that the request excludes."""
@@ -112,15 +86,13 @@ class Lookup:
         if not request.files and not request.has_snapshot:
             return True
         turns = [hit.turn] if hit.turn else self._turns(hit.session)
-        if request.has_snapshot and not self._have_code(hit.session, turns):
-            return False
+        if request.has_snapshot:
+            if hit.session is None or self._recorded is None:
+                return False
+            if not self._recorded.among(hit.session.agent, [turn.id for turn in turns]):
+                return False
         names = [FileNameFilter(name) for name in request.files]
         return any(all(name.fits(turn.files) for name in names) for turn in turns)
-
-    def _have_code(self, session: Session | None, turns: Sequence[Turn]) -> bool:
-        if session is None or self._recorded is None:
-            return False
-        return bool(self._recorded.among(session.agent, [turn.id for turn in turns]))
 
     def _turns(self, session: Session | None) -> Sequence[Turn]:
         try:
@@ -192,13 +164,16 @@ class Lookup:
 
 def masked(result: SearchResult) -> SearchResult:
     """Mask secrets in the passages, prompts and titles of a result."""
-    return replace(result, hits=tuple(_masked(hit) for hit in result.hits))
-
-
-def _masked(hit: Hit) -> Hit:
-    turn = hit.turn and replace(hit.turn, prompt=safe(hit.turn.prompt))
-    session = hit.session and replace(hit.session, title=safe(hit.session.title))
-    return replace(hit, turn=turn, session=session, passage=mask_passage(hit.passage))
+    hits = (
+        replace(
+            hit,
+            turn=hit.turn and replace(hit.turn, prompt=safe(hit.turn.prompt)),
+            session=hit.session and replace(hit.session, title=safe(hit.session.title)),
+            passage=mask_passage(hit.passage),
+        )
+        for hit in result.hits
+    )
+    return replace(result, hits=tuple(hits))
 
 
 def _root_of(folder: Path) -> Path:

@@ -9,26 +9,24 @@ removes them. A file whose words were removed still has its old stamp, so it is 
 import errno
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from prong.errors import Busy, Unavailable
 from prong.files.atomic import held
 from prong.files.regular import refuse_special
-from prong.model.turn_text import FileTexts, Stamp, TurnText
+from prong.model.turn_text import FileTexts, TurnText
 from prong.paths import private_dir
 from prong.search.catalogue import (
     MOST_TURNS,
     ORDINAL_BITS,
     Catalogue,
-    Heads,
     IndexedFile,
     IndexedTurn,
-    TurnRow,
     new_mark,
 )
-from prong.search.lexical import Lexical, LexicalWriter, TurnWords
+from prong.search.lexical import Lexical, LexicalWriter
 from prong.search.turn_words import LONGEST_TEXT, head, words_of_turn
 
 _PASSING = ("lockfile", "too many open files", "no space", "permission denied", "read-only")
@@ -83,18 +81,21 @@ _FAILURES = (sqlite3.Error, ValueError, OSError)
 
 
 class SearchIndex:
-    """A search index in a folder."""
-
     def __init__(self, folder: Path, *, output: bool = True) -> None:
         """Open the index, creating a missing one and rebuilding a damaged one.
 
         Without `output`, tool output is not indexed. Raises `OSError` or `Unavailable` when it can
         be neither opened nor created.
         """
-        self.output = output
-        self._folder = private_dir(folder) / f"v{VERSION}{'' if output else '-said'}"
         try:
-            if not self._meta.exists():
+            folder.as_posix().encode()  # tantivy takes the path as text
+        except UnicodeEncodeError:
+            raise OSError(errno.EILSEQ, "its name is not UTF-8") from None
+        self.output = output
+        self.folder = private_dir(folder) / f"v{VERSION}{'' if output else '-said'}"
+        try:
+            # tantivy writes this file last when it creates an index.
+            if not (self.folder / "words" / "meta.json").exists():
                 raise FileNotFoundError  # created below, under the lock
             self._open()
         except _FAILURES as error:
@@ -102,18 +103,13 @@ class SearchIndex:
                 raise unavailable(error) from error
             self.start_again()
 
-    @property
-    def _meta(self) -> Path:
-        """File that tantivy writes last when it creates an index."""
-        return self._folder / "words" / "meta.json"
-
     def _open(self) -> None:
-        private_dir(self._folder)
-        refuse_special(self._folder)
-        self.catalogue = Catalogue(self._folder / "catalogue.db")
+        private_dir(self.folder)
+        refuse_special(self.folder)
+        self.catalogue = Catalogue(self.folder / "catalogue.db")
         self._opened = self._identity()
         try:
-            self.words = Lexical(self._folder / "words")
+            self.words = Lexical(self.folder / "words")
         except BaseException:
             self.catalogue.close()
             raise
@@ -129,15 +125,14 @@ class SearchIndex:
                     raise unavailable(error) from error
                 import shutil
 
-                shutil.rmtree(self._folder, ignore_errors=True)
+                shutil.rmtree(self.folder, ignore_errors=True)
                 self._open()
 
     def _identity(self) -> int | None:
         """Return the inode of the catalogue file that is in the folder now."""
-        try:
-            return (self._folder / "catalogue.db").stat().st_ino
-        except OSError:
-            return None
+        with suppress(OSError):
+            return (self.folder / "catalogue.db").stat().st_ino
+        return None
 
     def reload(self) -> None:
         """Pick up changes by other processes: new words, or a replaced index."""
@@ -153,7 +148,7 @@ class SearchIndex:
     def size(self) -> int:
         """Size on disk in bytes."""
         total = 0
-        for path in self._folder.rglob("*"):
+        for path in self.folder.rglob("*"):
             # Another process may be deleting files.
             with suppress(OSError):
                 total += path.stat().st_size
@@ -172,7 +167,7 @@ class SearchIndex:
             return not free
 
     def _lock(self, patience: float) -> AbstractContextManager[bool]:
-        return held(self._folder.parent / "lock", patience)
+        return held(self.folder.parent / "lock", patience)
 
     @contextmanager
     def writing(self, patience: float = 0) -> Generator["Update | None"]:
@@ -190,20 +185,17 @@ class SearchIndex:
             finally:
                 update.close()
                 if update.wrote:
-                    self._sweep()
-                    self._make_private()
+                    self._tidy()
                     self.words.reload()
 
-    def _sweep(self) -> None:
-        """Delete the indexes of other versions."""
-        for other in self._folder.parent.glob("v[0-9]*"):
+    def _tidy(self) -> None:
+        """Delete the indexes of other versions, and make the files of this one private."""
+        for other in self.folder.parent.glob("v[0-9]*"):
             if other.is_dir() and other.name.removesuffix("-said") != f"v{VERSION}":
                 import shutil
 
                 shutil.rmtree(other, ignore_errors=True)
-
-    def _make_private(self) -> None:
-        for path in (self._folder / "words").rglob("*"):
+        for path in (self.folder / "words").rglob("*"):
             # tantivy deletes files while it merges segments.
             with suppress(OSError):
                 path.chmod(0o700 if path.is_dir() else 0o600)
@@ -222,14 +214,12 @@ class Update:
         self._open_writer: LexicalWriter | None = None
         self.wrote = False
         """True once the word index has, or may have, changed."""
-        self._added: list[tuple[IndexedFile, list[TurnRow]]] = []
+        self._added: list[tuple[IndexedFile, list[IndexedTurn], dict[int, list[str]]]] = []
         self._removed: list[int] = []
         self._titles: dict[int, str] = {}
         self._facts: dict[str, bytes] = {}
         self._next_commit = time.monotonic() + _CHECKPOINT
         self._failed = False
-        self.turns = 0
-        """Number of turns added."""
 
     @property
     def _writer(self) -> LexicalWriter:
@@ -249,21 +239,24 @@ class Update:
         if old is not None:
             self.remove(old.mark)
         try:
-            turns = self._add_words(mark, texts.turns)
+            turns, more = self._add_words(mark, texts.turns)
         except BaseException:
             # The other changes of this update will still be committed.
             self._writer.remove(mark)
             raise
         file = IndexedFile(mark, agent, texts.path, texts.stamp, texts.session_id, "", len(turns))
-        self._added.append((file, turns))
-        self.turns += len(turns)
+        self._added.append((file, turns, more))
         if time.monotonic() > self._next_commit:
             self.commit()
         return file
 
-    def _add_words(self, mark: int, texts: Iterable[TurnText]) -> list[TurnRow]:
+    def _add_words(
+        self, mark: int, texts: Iterable[TurnText]
+    ) -> tuple[list[IndexedTurn], dict[int, list[str]]]:
+        """Index the words of turns; return the turns, and their texts beyond the heads by key."""
         writer = self._writer
-        turns: list[TurnRow] = []
+        turns: list[IndexedTurn] = []
+        more: dict[int, list[str]] = {}
         session_texts: list[str] = []
         names: list[str] = []
         before: str | None = None
@@ -274,19 +267,21 @@ class Update:
             key = mark << ORDINAL_BITS | ordinal
             words = words_of_turn(turn, key)
             writer.add_turn(mark, words)
-            turns.append(_indexed(turn, key, words, before))
+            indexed, unseen = _indexed(turn, key, words.fingerprint)
             if turn.index is not None:
-                before = turn.id
+                indexed, before = indexed._replace(before=before), turn.id
+            turns.append(indexed)
+            if unseen:
+                more[key] = unseen
             if length < _LONGEST_SESSION:
                 session_texts += (words.prompt, words.result)
                 names += words.names
                 length += len(words.prompt) + len(words.result)
         if turns:
             writer.add_session(mark, "\n".join(session_texts), names)
-        return turns
+        return turns, more
 
     def remove(self, mark: int) -> None:
-        """Remove a file."""
         self._writer.remove(mark)
         self._removed.append(mark)
 
@@ -298,7 +293,6 @@ class Update:
         self._titles[mark] = title
 
     def clear(self) -> None:
-        """Remove all files."""
         self._catalogue.clear()
         self._writer.clear()
         self._writer.commit()
@@ -318,26 +312,23 @@ class Update:
             self._added, self._removed, self._titles, self._facts = [], [], {}, {}
         except BaseException:
             self._failed = True
-            self._catalogue.rollback()
             raise
         self._next_commit = time.monotonic() + _CHECKPOINT
 
     def _commit(self, writer: LexicalWriter) -> None:
         catalogue = self._catalogue
-        catalogue.begin()
-        catalogue.announce([*(file.mark for file, _ in self._added), *self._removed])
-        catalogue.commit()
+        with catalogue.transaction():
+            catalogue.announce([*(file.mark for file, *_ in self._added), *self._removed])
         writer.commit()
-        catalogue.begin()
-        catalogue.remove(self._removed)
-        # Sorted by key: marks are random, and inserting in order fills pages one by one.
-        for file, turns in sorted(self._added, key=lambda one: one[0].mark):
-            catalogue.add(file, turns)
-        for mark, title in self._titles.items():
-            catalogue.give_title(mark, title)
-        catalogue.finished()
-        catalogue.note(self._facts)
-        catalogue.commit()
+        with catalogue.transaction():
+            catalogue.remove(self._removed)
+            # Sorted by key: marks are random, and inserting in order fills pages one by one.
+            for file, turns, texts in sorted(self._added, key=lambda one: one[0].mark):
+                catalogue.add(file, turns, texts)
+            for mark, title in self._titles.items():
+                catalogue.give_title(mark, title)
+            catalogue.finished()
+            catalogue.note(self._facts)
 
     def close(self) -> None:
         try:
@@ -351,54 +342,13 @@ class Update:
                 writer.let_go()
 
 
-class FileSink:
-    """Adds the texts of an agent's files to an update while there is time."""
-
-    def __init__(
-        self,
-        update: Update,
-        agent: str,
-        known: Mapping[str, IndexedFile],
-        *,
-        in_time: Callable[[Stamp], bool] = lambda _: True,
-        took: Callable[[FileTexts], None] = lambda _: None,
-    ) -> None:
-        self.output = update.output
-        self.taken: dict[str, IndexedFile] = {}
-        self._update = update
-        self._agent = agent
-        self._known = known
-        self._in_time = in_time
-        self._took = took
-
-    def wants(self, path: str, stamp: Stamp) -> bool:
-        indexed = self._known.get(path)
-        return (indexed is None or indexed.stamp != stamp) and self._in_time(stamp)
-
-    def take(self, texts: FileTexts) -> None:
-        old = self.taken.get(texts.path) or self._known.get(texts.path)
-        self.taken[texts.path] = self._update.add(self._agent, texts, old)
-        self._took(texts)
-
-
-def _indexed(turn: TurnText, key: int, words: TurnWords, before: str | None) -> TurnRow:
-    heads = Heads(head(turn.prompt, PROMPT_HEAD), head(turn.last_answer, ANSWER_HEAD))
+def _indexed(turn: TurnText, key: int, fingerprint: int) -> tuple[IndexedTurn, list[str]]:
+    """Return what the catalogue stores of a turn, and its texts that the heads do not show."""
+    prompt, answer = head(turn.prompt, PROMPT_HEAD), head(turn.last_answer, ANSWER_HEAD)
     files = head("\n".join(turn.files), LONGEST_TEXT)
     limited = (turn.prompt, turn.answer, "\n".join(turn.commands), files, turn.aside)
     texts = (*(text[:LONGEST_TEXT] for text in limited), turn.output)
-    shown = {"", *heads}
-    return TurnRow(
-        IndexedTurn(key, turn.id, turn.index, turn.kind, turn.started, words.fingerprint),
-        heads,
-        files,
-        before if turn.index is not None else None,
-        [text for text in texts if text not in shown],
+    indexed = IndexedTurn(
+        key, turn.id, turn.index, turn.kind, turn.started, fingerprint, prompt, answer, files
     )
-
-
-def outdated(known: Mapping[str, IndexedFile], stamps: Mapping[str, Stamp]) -> Sequence[str]:
-    """List files that are missing from the index or changed, newest first."""
-    paths = (
-        path for path, stamp in stamps.items() if path not in known or known[path].stamp != stamp
-    )
-    return sorted(paths, key=lambda path: stamps[path].mtime_ns, reverse=True)
+    return indexed, [text for text in texts if text not in ("", prompt, answer)]

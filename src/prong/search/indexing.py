@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +12,12 @@ from prong.agents.base import AgentStore, ScanCache
 from prong.errors import ProngError
 from prong.log import debug
 from prong.model.record import Record, field
-from prong.model.search import IndexProgress, IndexState
+from prong.model.search import IndexProgress, IndexState, ignore_progress
 from prong.model.sessions import Message, Scan, Session, Turn
 from prong.model.turn_text import FileTexts, Stamp, TurnText
 from prong.plugins import BUILT_IN
 from prong.processes.garbage import no_collections
-from prong.search.index import FileSink, SearchIndex, Update, outdated
+from prong.search.index import SearchIndex, Update
 from prong.session.listing import Listing, Scanner, SessionFilter
 
 if TYPE_CHECKING:
@@ -90,23 +91,19 @@ class _Work(Record):
         """Return True when a file can be indexed before the deadline."""
         return self.deadline is None or time.monotonic() + stamp.size / _RATE < self.deadline
 
-    def expect(self, stamps: Mapping[str, Stamp]) -> None:
-        size = sum(stamp.size for stamp in stamps.values())
-        self.done = self.done._replace(
-            total=self.done.total + len(stamps), bytes_total=self.done.bytes_total + size
-        )
+    def expect(self, stamps: Iterable[Stamp]) -> None:
+        for stamp in stamps:
+            total, size = self.done.total + 1, self.done.bytes_total + stamp.size
+            self.done = self.done._replace(total=total, bytes_total=size)
 
-    def took(self, texts: FileTexts) -> None:
-        done = self.done
-        self.done = done._replace(done=done.done + 1, bytes_done=done.bytes_done + texts.stamp.size)
+    def took(self, stamp: Stamp) -> None:
+        done, size = self.done.done + 1, self.done.bytes_done + stamp.size
+        self.done = self.done._replace(done=done, bytes_done=size)
         self.on_progress(self.done)
 
 
 class Refreshed(NamedTuple):
-    """Result of a refresh."""
-
     listing: Listing
-    """All sessions."""
     busy: bool
     """True when another process was writing, so nothing was indexed."""
 
@@ -121,27 +118,23 @@ class _Seen(NamedTuple):
 
 
 class Indexing:
-    """Updates an index from the sessions of the agents."""
-
     def __init__(
-        self,
-        index: SearchIndex,
-        stores: Mapping[str, AgentStore],
-        cache: ScanCache,
+        self, index: SearchIndex, stores: Mapping[str, AgentStore], cache: ScanCache
     ) -> None:
         self._index = index
         self._stores = stores
         self._cache = cache
         self._seen: _Seen | None = None
 
-    def of(self, index: SearchIndex) -> "Indexing":
-        """Create an updater for another index."""
-        return Indexing(index, self._stores, self._cache)
-
     @property
     def is_new(self) -> bool:
         """True until the first complete refresh."""
         return self._index.catalogue.fact(_REFRESHED) is None
+
+    def _listing(self, runs: "Mapping[str, _AgentRun] | None" = None) -> Listing:
+        scans = {name: run.scan for name, run in (runs or {}).items()}
+        scanner = Scanner(self._stores, self._cache, scans)
+        return scanner.listing(SessionFilter(everything=True))
 
     @no_collections()
     def refresh(
@@ -149,30 +142,25 @@ class Indexing:
         *,
         seconds: float | None = None,
         patience: float = _MOMENT,
-        on_progress: OnProgress = lambda _: None,
+        on_progress: OnProgress = ignore_progress,
     ) -> Refreshed:
         """Scan the sessions and index changes for at most `seconds`.
 
         Waits up to `patience` seconds for another process that writes.
         """
-        deadline = None if seconds is None else time.monotonic() + seconds
-        work = _Work(deadline, on_progress)
-        everything = SessionFilter(everything=True)
+        work = _Work(None if seconds is None else time.monotonic() + seconds, on_progress)
         with self._index.writing(patience) as update:
             if update is None:
-                listing = Scanner(self._stores, self._cache).listing(everything)
-                return Refreshed(listing, busy=True)
+                return Refreshed(self._listing(), busy=True)
             runs = {
                 name: _AgentRun(name, store, update, self._index, work)
                 for name, store in self._stores.items()
             }
-            scanner = Scanner(self._stores, self._cache, {n: run.scan for n, run in runs.items()})
-            listing = scanner.listing(everything)
+            listing = self._listing(runs)
             behind = sum(run.finish(self._cache) for run in runs.values())
-            partial = not all(run.complete for run in runs.values())
-            update.note(_BEHIND, str(behind).encode())
-            update.note(_PARTIAL, b"1" if partial else b"")
             now = datetime.now(UTC).isoformat().encode()
+            update.note(_BEHIND, str(behind).encode())
+            update.note(_PARTIAL, b"" if all(run.complete for run in runs.values()) else b"1")
             update.note(_WRITTEN, now)
             if not behind:
                 update.note(_REFRESHED, now)
@@ -187,17 +175,15 @@ class Indexing:
         now, written = time.monotonic(), self._index.catalogue.fact(_WRITTEN)
         seen = self._seen
         if seen is None or now - seen.at > seconds or written != seen.written:
-            listing = Scanner(self._stores, self._cache).listing(SessionFilter(everything=True))
-            self._seen = seen = _Seen(now, written, listing)
+            self._seen = seen = _Seen(now, written, self._listing())
         return Refreshed(seen.listing, busy=False)
 
     def state(self) -> IndexState:
         """Describe the coverage as of the last refresh."""
         catalogue = self._index.catalogue
         sessions, turns = catalogue.counts()
-        refreshed = catalogue.fact(_REFRESHED)
         age = None
-        if refreshed:
+        if refreshed := catalogue.fact(_REFRESHED):
             moment = datetime.fromisoformat(refreshed.decode())
             age = max((datetime.now(UTC) - moment).total_seconds(), 0)
         behind = int((catalogue.fact(_BEHIND) or b"0").decode())
@@ -206,7 +192,7 @@ class Indexing:
 
 
 class _AgentRun:
-    """A refresh of one agent's sessions."""
+    """A refresh of one agent's sessions. It takes the texts that the scan reads."""
 
     def __init__(
         self, agent: str, store: AgentStore, update: Update, index: SearchIndex, work: _Work
@@ -214,11 +200,13 @@ class _AgentRun:
         self._agent = agent
         self._store = store
         self._update = update
-        self._index = index
+        self._catalogue = index.catalogue
         self._work = work
         self._scan: Scan | None = None
-        self._known: dict[str, IndexedFile] | None = None
-        self._sink: FileSink | None = None
+        self._asked = False
+        """Whether the scan read any file, and so has announced all that changed."""
+        self._taken: dict[str, IndexedFile] = {}
+        self.output = update.output
 
     @property
     def complete(self) -> bool:
@@ -230,44 +218,33 @@ class _AgentRun:
         self._scan = self._store.scan_texts(cache, self)
         return self._scan
 
-    # -- text sink for the scan; loads the catalogue only when something is new ------------------
-
-    @property
-    def output(self) -> bool:
-        return self._update.output
-
-    def expect(self, files: Mapping[str, Stamp]) -> None:
-        indexed = self._files
-        new = {
-            path: stamp
-            for path, stamp in files.items()
-            if path not in indexed or indexed[path].stamp != stamp
-        }
-        self._work.expect(new)
-
-    def wants(self, path: str, stamp: Stamp) -> bool:
-        return self._taker.wants(path, stamp)
-
-    def take(self, texts: FileTexts) -> None:
-        self._taker.take(texts)
+    @cached_property
+    def _known(self) -> "dict[str, IndexedFile]":
+        """The files as they were indexed before. A scan without changes does not need them."""
+        return {file.path: file for file in self._catalogue.files(self._agent)}
 
     @property
     def _files(self) -> "dict[str, IndexedFile]":
-        if self._known is None:
-            self._known = {file.path: file for file in self._index.catalogue.files(self._agent)}
-        return self._known
+        return {**self._known, **self._taken}
 
-    @property
-    def _taker(self) -> FileSink:
-        if self._sink is None:
-            self._sink = FileSink(
-                self._update,
-                self._agent,
-                self._files,
-                in_time=self._work.in_time,
-                took=self._work.took,
-            )
-        return self._sink
+    # -- what the scan calls -----------------------------------------------------------------------
+
+    def expect(self, files: Mapping[str, Stamp]) -> None:
+        self._work.expect(stamp for path, stamp in files.items() if self._is_new(path, stamp))
+
+    def wants(self, path: str, stamp: Stamp) -> bool:
+        self._asked = True
+        return self._is_new(path, stamp) and self._work.in_time(stamp)
+
+    def take(self, texts: FileTexts) -> None:
+        self._asked = True
+        old = self._taken.get(texts.path) or self._known.get(texts.path)
+        self._taken[texts.path] = self._update.add(self._agent, texts, old)
+        self._work.took(texts.stamp)
+
+    def _is_new(self, path: str, stamp: Stamp) -> bool:
+        known = self._known.get(path)
+        return known is None or known.stamp != stamp
 
     # -- after the scan ------------------------------------------------------------------------
 
@@ -277,10 +254,9 @@ class _AgentRun:
         if scan is None:
             # A plug-in failed: keep its indexed sessions.
             return 0
-        catalogue, seal = self._index.catalogue, f"seal {self._agent}"
-        taken = self._sink is not None and self._sink.taken
-        is_settled = not taken and not catalogue.unfinished()
-        if scan.seal and catalogue.fact(seal) == scan.seal and is_settled:
+        seal = f"seal {self._agent}"
+        is_settled = not self._taken and not self._catalogue.unfinished()
+        if scan.seal and self._catalogue.fact(seal) == scan.seal and is_settled:
             return 0
         stamps = self._stamps(scan, cache)
         remaining = self._catch_up(scan, stamps)
@@ -309,14 +285,18 @@ class _AgentRun:
         return stamps
 
     def _catch_up(self, scan: Scan, stamps: Mapping[str, Stamp]) -> int:
-        indexed = {**self._files, **(self._sink.taken if self._sink else {})}
-        paths = outdated(indexed, stamps)
-        if not paths:
-            return 0
+        """Index the files that are missing or changed, newest first, while there is time."""
+        files = self._files
+        paths = [
+            path
+            for path, stamp in stamps.items()
+            if path not in files or files[path].stamp != stamp
+        ]
+        if not self._asked:
+            self._work.expect(stamps[path] for path in paths)
         sessions = {session.file: session for session in scan.sessions}
-        self._work.expect({path: stamps[path] for path in paths if not self._sink})
         remaining = 0
-        for path in paths:
+        for path in sorted(paths, key=lambda path: stamps[path].mtime_ns, reverse=True):
             if not self._work.in_time(stamps[path]):
                 remaining += 1
                 continue
@@ -330,7 +310,7 @@ class _AgentRun:
                 remaining += 1
                 continue
             if texts is not None:
-                self._taker.take(texts._replace(stamp=stamps[path]))
+                self.take(texts._replace(stamp=stamps[path]))
         return remaining
 
     def _read(self, path: str, session: Session | None) -> FileTexts | None:
@@ -348,15 +328,14 @@ class _AgentRun:
 
     def _take_out(self, stamps: Mapping[str, Stamp]) -> None:
         present_roots = {self._root_of(path) for path in stamps}
-        for path, file in self._files.items():
+        for path, file in self._known.items():
             root = self._root_of(path)
             # An empty root may be an unmounted disk.
             if path not in stamps and (root is None or root in present_roots):
                 self._update.remove(file.mark)
 
     def _give_titles(self, scan: Scan) -> None:
-        taken = self._sink.taken if self._sink else {}
-        files = {**self._files, **taken}
+        files = self._files
         for session in scan.sessions:
             file = files.get(session.file)
             if file is not None and file.title != session.title:

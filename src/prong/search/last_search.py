@@ -11,11 +11,12 @@ import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from prong.errors import NotFound
 from prong.files.atomic import write_private
 from prong.files.regular import read_regular
+from prong.model.record import convert
 from prong.model.search import Hit
 
 _PANES = (
@@ -46,8 +47,6 @@ class HitPlace(NamedTuple):
 
 
 class LastSearch:
-    """The hits of the last search, in order."""
-
     def __init__(self, folder: Path, terminal: str | None = None) -> None:
         """Use the terminal of this process unless another one is given."""
         self._folder = folder
@@ -61,7 +60,12 @@ class LastSearch:
             write_private(path, json.dumps({"hits": places}).encode(), sync=False)
             self._sweep()
         except OSError:
-            _forget(path)
+            # Delete the previous hits, or empty the file: the folder may be read-only.
+            try:
+                path.unlink(missing_ok=True)
+            except OSError:
+                with suppress(OSError):
+                    os.truncate(path, 0)
             return False
         return True
 
@@ -91,7 +95,7 @@ class LastSearch:
     def _read(self) -> list[HitPlace | None] | None:
         try:
             saved: Any = json.loads(read_regular(self._path()))
-            return [_kept(hit) for hit in saved["hits"]]
+            return convert(saved["hits"], list[HitPlace | None])
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
@@ -141,21 +145,3 @@ def place_of(hit: Hit) -> HitPlace | None:
     is_number = turn.id.isdecimal() and len(turn.id) <= _LONGEST_NUMBER
     name = str(turn.index) if is_number and turn.index else turn.id
     return HitPlace(hit.ref.agent, hit.ref.id, name)
-
-
-def _kept(value: Any) -> HitPlace | None:
-    if value is None:
-        return None
-    agent, session, turn = cast(list[Any], value)
-    if not (isinstance(agent, str) and isinstance(session, str)):
-        raise TypeError
-    return HitPlace(agent, session, turn if isinstance(turn, str) else None)
-
-
-def _forget(path: Path) -> None:
-    """Delete the previous hits, or truncate the file so that they cannot be used."""
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        with suppress(OSError):  # the folder may be read-only while the file is not
-            os.truncate(path, 0)

@@ -8,6 +8,7 @@ two numbers that reveal copies; the catalogue maps keys to content.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,13 +18,7 @@ from tantivy import Occur
 from prong.search.analyzers import analyzers, names_in, spelled
 from prong.search.candidates import FoundTurn
 from prong.search.documents import Documents, DocumentWriter
-
-# The aliases re-export these names.
-# ruff: noqa: PLC0414
-from prong.search.query_terms import QueryTerms as QueryTerms
-from prong.search.query_terms import beginning_in
-from prong.search.query_terms import query_text as query_text
-from prong.search.query_terms import words_of as words_of
+from prong.search.query_terms import QueryTerms, beginning_in
 
 TURN_FIELDS: Mapping[str, float] = {
     "prompt": 1.5,
@@ -49,8 +44,6 @@ _MOST_POSTINGS = 10_000
 """Maximum number of postings read for the coverage."""
 _MOST_PRINTED = 10_000
 """Maximum number of postings in tool output read to find turns."""
-
-
 _COMPLETED = (("prompt", "answer"), ("names", "files"))
 """Fields that complete an unfinished word: stemmed ones, and unstemmed ones."""
 _MOST_COMPLETED = 12
@@ -71,8 +64,6 @@ class Scope(NamedTuple):
 
 
 class TurnWords(NamedTuple):
-    """The indexed fields of a turn."""
-
     key: int
     id: int
     """The `number_of` its id."""
@@ -110,8 +101,6 @@ class Coverage(NamedTuple):
 
 
 class Lexical:
-    """A word index in a folder."""
-
     def __init__(self, folder: Path) -> None:
         """Open or create it. Raises `ValueError` when it is damaged or has another schema."""
         sessions = folder / "sessions"
@@ -123,7 +112,6 @@ class Lexical:
         self._turns = Documents(folder, _turn_schema(), analyzers())
 
     def reload(self) -> None:
-        """Make later commits visible."""
         self._sessions.reload()
         self._turns.reload()
 
@@ -152,7 +140,7 @@ class Lexical:
 
     def turns(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
         """Find turns that contain any of the words, best first."""
-        hits = self._search(self._terms(words), scope, limit, _FOUND)
+        hits = _found(self._turns, self._terms(words), scope, limit, _FOUND)
         return list(map(FoundTurn._make, hits))
 
     def _terms(self, words: QueryTerms) -> list[tantivy.Query]:
@@ -182,70 +170,52 @@ class Lexical:
             return []
         sentence = list[str | tuple[int, str]](words.sentence)
         typed = tantivy.Query.phrase_query(self._turns.schema, "commands", sentence)
-        if not self._search([typed], scope, 1):
+        if not _found(self._turns, [typed], scope, 1):
             return []
         clauses = [(Occur.Must, _boosted(typed, TYPED)), (Occur.Should, _any(self._terms(words)))]
-        hits = self._search([tantivy.Query.boolean_query(clauses)], scope, limit, _FOUND)
-        return list(map(FoundTurn._make, hits))
+        query = tantivy.Query.boolean_query(clauses)
+        return list(map(FoundTurn._make, _found(self._turns, [query], scope, limit, _FOUND)))
 
     def sessions(self, words: QueryTerms, scope: Scope, limit: int) -> dict[int, float]:
         """Score session files that contain any of the words, by mark."""
-        queries = _terms(self._sessions, SESSION_FIELDS, words)
-        hits = _found(self._sessions, queries, Scope(scope.marks), limit, ("mark",))
-        return {mark: score for score, mark in hits}
+        return _marks(self._sessions, SESSION_FIELDS, words, scope, limit)
 
     def titles(self, words: QueryTerms, scope: Scope, limit: int) -> dict[int, float]:
         """Score session files whose title contains any of the words, by mark."""
-        # Files and time filters apply to turns, not titles.
-        queries = _terms(self._turns, {"title": 1.0}, words)
-        hits = _found(self._turns, queries, Scope(scope.marks), limit, ("mark",))
-        return {mark: score for score, mark in hits}
+        return _marks(self._turns, {"title": 1.0}, words, scope, limit)
 
     def coverage(
         self, words: QueryTerms, scope: Scope, worth: Callable[[int, int], float]
-    ) -> "Coverage":
+    ) -> Coverage:
         """Compute how much of the query each turn contains: the weighted share of its words.
 
         `worth` maps a word's document frequency and the document count to a weight. The most
         frequent words are skipped as long as there are others: they cost most and say least.
         """
-        words_by_rarity = [(self._frequencies(pair), pair) for pair in words.telling]
-        words_by_rarity.sort(key=lambda one: sum(one[0].values()))
+        words_by_rarity: list[tuple[list[int], list[tuple[str, str]]]] = []
+        for stem, plain in words.telling:
+            forms = [(name, plain if name in _UNSTEMMED else stem) for name in TURN_FIELDS]
+            words_by_rarity.append(([self._turns.having(*form) for form in forms], forms))
+        words_by_rarity.sort(key=lambda one: sum(one[0]))
         counted: list[tantivy.Query] = []
         total_weight, postings = 0.0, 0
-        for frequencies, pair in words_by_rarity:
-            postings += sum(frequencies.values())
+        for frequencies, forms in words_by_rarity:
+            postings += sum(frequencies)
             if counted and postings > _MOST_POSTINGS:
                 break
-            rarity = worth(max(frequencies.values(), default=0), self.documents)
+            rarity = worth(max(frequencies, default=0), self.documents)
             total_weight += rarity
-            terms = [
-                self._turns.term(name, word) for name, word in _forms(*pair) if frequencies[name]
-            ]
+            terms = [self._turns.term(*form) for form in compress(forms, frequencies)]
             if terms:
                 counted.append(tantivy.Query.const_score_query(_any(terms), rarity))
-        hits = self._search(counted, scope, _COVERED)
+        hits = _found(self._turns, counted, scope, _COVERED)
         shares = {key: min(score / total_weight, 1.0) for score, key in hits}
         full = len(hits) == _COVERED
         return Coverage(shares, hits[-1][0] / total_weight if full else 0.0)
 
-    def _frequencies(self, pair: tuple[str, str]) -> dict[str, int]:
-        """Count the turns that have a word, by field."""
-        having = self._turns.having
-        return {name: having(name, word) for name, word in _forms(*pair)}
-
     @property
     def documents(self) -> int:
         return self._turns.searcher.num_docs
-
-    def _search(
-        self,
-        wanted: Sequence[tantivy.Query],
-        scope: Scope,
-        limit: int,
-        fields: Sequence[str] = ("key",),
-    ) -> list[tuple[Any, ...]]:
-        return _found(self._turns, wanted, scope, limit, fields)
 
 
 class LexicalWriter:
@@ -270,7 +240,6 @@ class LexicalWriter:
         self._turns.add({"mark": mark, "named": mark, "title": words})
 
     def remove(self, mark: int) -> None:
-        """Remove all documents of a file."""
         self._turns.remove("mark", mark)
         self._sessions.remove("mark", mark)
 
@@ -278,7 +247,6 @@ class LexicalWriter:
         self._turns.remove("named", mark)
 
     def clear(self) -> None:
-        """Remove all documents."""
         self._turns.clear()
         self._sessions.clear()
 
@@ -287,22 +255,15 @@ class LexicalWriter:
         self._turns.commit()
 
     def close(self) -> None:
-        """Wait for background merges. Nothing can be added afterwards."""
         self._sessions.close()
         self._turns.close()
 
     def let_go(self) -> None:
-        """Release the write lock, dropping uncommitted changes, even while referenced."""
         self._sessions.let_go()
         self._turns.let_go()
 
 
 _UNSTEMMED = frozenset({"names", "output", "files", "commands"})
-
-
-def _forms(stem: str, plain: str) -> list[tuple[str, str]]:
-    """List the fields of a turn, each with the form of the word that it indexes."""
-    return [(name, plain if name in _UNSTEMMED else stem) for name in TURN_FIELDS]
 
 
 # -- tantivy -----------------------------------------------------------------------------------
@@ -355,12 +316,25 @@ def _found(
     wanted: Sequence[tantivy.Query],
     scope: Scope,
     limit: int,
-    fields: Sequence[str],
+    fields: Sequence[str] = ("key",),
 ) -> list[tuple[Any, ...]]:
     """Return the scores and field values of the best documents."""
     if not wanted:
         return []
     return documents.found(_within(documents.schema, _any(wanted), scope), limit, fields)
+
+
+def _marks(
+    documents: Documents,
+    fields: Mapping[str, float],
+    words: QueryTerms,
+    scope: Scope,
+    limit: int,
+) -> dict[int, float]:
+    """Score session files by mark. Filters by file and time apply to turns only."""
+    queries = _terms(documents, fields, words)
+    hits = _found(documents, queries, Scope(scope.marks), limit, ("mark",))
+    return {mark: score for score, mark in hits}
 
 
 def _any(wanted: Sequence[tantivy.Query]) -> tantivy.Query:

@@ -8,8 +8,7 @@ from itertools import islice
 
 from prong.model.search import Passage
 from prong.search.analyzers import spaced, stem, unspaced_in
-from prong.search.lexical import QueryTerms
-from prong.search.query_terms import beginning_in, words_of
+from prong.search.query_terms import QueryTerms, beginning_in, words_of
 
 WIDTH = 240
 _LONGEST = 400_000
@@ -23,8 +22,6 @@ _LETTERS = re.compile(r"[^\W_]*")
 
 
 class Marker:
-    """Finds the words of a query in texts."""
-
     def __init__(self, words: QueryTerms) -> None:
         self._stems = set(words.stems)
         self._plain = set(words.plain)
@@ -85,22 +82,17 @@ class Marker:
         return next((word for word in self._plain if word in run), None)
 
     def is_in(self, text: str) -> bool:
-        """Return True when a text contains a word of the query."""
         return next(self.matches(text), None) is not None
 
-    def passage(self, texts: Iterable[str], width: int = WIDTH) -> Passage | None:
+    def passage(self, texts: Iterable[str]) -> Passage | None:
         """Find the passage with the most distinct query words; None without a match."""
-        best: tuple[int, str, list[tuple[int, int, str]]] | None = None
+        best: tuple[int, str, list[tuple[int, int, str]]] = (0, "", [])
         for text in texts:
             matches = list(islice(self.matches(text), _MOST))
-            if not matches:
-                continue
-            count, first = _densest(matches, width)
-            if best is None or count > best[0]:
+            count, first = _densest(matches)
+            if count > best[0]:
                 best = (count, text, matches[first:])
-        if best is None:
-            return None
-        return _cut(best[1], best[2], width)
+        return _cut(best[1], best[2]) if best[0] else None
 
 
 def _end_of_word(text: str, at: int) -> int:
@@ -131,27 +123,27 @@ def _start(word: str) -> str:
     return lowered[:common]
 
 
-def _densest(found: list[tuple[int, int, str]], width: int) -> tuple[int, int]:
+def _densest(found: list[tuple[int, int, str]]) -> tuple[int, int]:
     """Return the largest number of distinct words within the width, and its first match."""
     starts = [start for start, _, _ in found]
     densest = (0, 0)
     for first, start in enumerate(starts):
-        last = bisect_right(starts, start + width - _BEFORE)
+        last = bisect_right(starts, start + WIDTH - _BEFORE)
         count = len({word for _, _, word in found[first : min(last, first + 50)]})
         if count > densest[0]:
             densest = (count, first)
     return densest
 
 
-def _cut(text: str, found: list[tuple[int, int, str]], width: int) -> Passage:
+def _cut(text: str, found: list[tuple[int, int, str]]) -> Passage:
     start = max(found[0][0] - _BEFORE, 0)
     if start:
         # Start at the beginning of a word.
         space = text.rfind(" ", max(start - 20, 0), start + 1)
         start = space + 1 if space >= 0 else start
-    end = min(start + width, len(text))
+    end = min(start + WIDTH, len(text))
     if end < len(text):
-        space = text.rfind(" ", start + width // 2, end)
+        space = text.rfind(" ", start + WIDTH // 2, end)
         end = space if space > 0 else end
     inside = found[: bisect_left([at for at, _, _ in found], end)]
     pieces: list[str] = ["…" if start else ""]

@@ -76,10 +76,14 @@ class _Parser:
             parsed.files.append(value)
             return True
         if name == "has":
-            return self._take_has(value)
+            if value.lower() != "snapshot":
+                return self._text(name, value, "only has:snapshot is supported")
+            parsed.has_snapshot = True
+            return True
+        time = _time(value)
         if name in ("before", "until"):
             # Only with a time is it meant as a filter.
-            return _is_time(value) and self._text(name, value, "only since: is supported")
+            return bool(time and self._text(name, value, "only since: is supported"))
         if getattr(parsed, name) is not None:
             return self._text(name, value, f"only one {name}: is supported")
         if name == "project":
@@ -89,17 +93,10 @@ class _Parser:
                 names = ", ".join(self._agents)
                 return self._text(name, value, f"the agents are {names}" if names else "no agents")
             parsed.agent = value.lower()
+        elif time is None:
+            return self._text(name, value, f"try {EXAMPLES}")
         else:
-            try:
-                parsed.since = moment(value)
-            except ValueError:
-                return self._text(name, value, f"try {EXAMPLES}")
-        return True
-
-    def _take_has(self, value: str) -> bool:
-        if value.lower() != "snapshot":
-            return self._text("has", value, "only has:snapshot is supported")
-        self.found.has_snapshot = True
+            parsed.since = time
         return True
 
     def _text(self, name: str, value: str, why: str) -> bool:
@@ -107,18 +104,17 @@ class _Parser:
         return False
 
 
-def _is_time(text: str) -> bool:
+def _time(text: str) -> datetime | None:
     try:
-        moment(text)
+        return moment(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 _EXAMPLE = 'prong find "add rate limiting to the public API"'
 
 
-def check(request: SearchRequest, stores: AgentStores) -> None:
+def check(request: SearchRequest, stores: AgentStores, *, needs_text: bool = False) -> None:
     """Raise `UsageError` for values that make no sense, `NotFound` for an unknown agent."""
     if request.agent is not None:
         stores.named(request.agent)
@@ -130,11 +126,7 @@ def check(request: SearchRequest, stores: AgentStores) -> None:
     if request.engine not in (None, *ENGINES):
         hint = f"one of {', '.join(ENGINES)}"
         raise UsageError(f"unknown engine {request.engine!r}", hint=hint)
-
-
-def check_text(request: SearchRequest) -> None:
-    """Raise `UsageError` when there is nothing to search for."""
-    if not request.text.strip():
+    if needs_text and not request.text.strip():
         lists = "; prong list shows sessions without a search" if request.is_narrowed else ""
         raise UsageError("the search is empty", hint=_EXAMPLE + lists)
 

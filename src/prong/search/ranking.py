@@ -10,7 +10,7 @@ docs/internals/search-quality.md explains what each part is worth, and where the
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 RERANKED = 50
@@ -84,14 +84,17 @@ def rank(
     scores = _scores(candidates, cosines, weights)
     order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
     if nearness is None:
-        highest = _without_model(weights)
+        # The highest score that is possible without the model. The square of a score's share of it
+        # is on average as high as a score with the model, and keeps the order.
+        meaning, words = weights.meaning, weights.coverage
+        highest = (words + meaning * weights.unread) / (words + meaning)
         scores = [(score / highest) ** 2 for score in scores]
     return [Ranked(index, min(scores[index], 1.0)) for index in order]
 
 
-def best(candidates: Sequence[Candidate], count: int, weights: Weights | None = None) -> list[int]:
+def best(candidates: Sequence[Candidate], count: int) -> list[int]:
     """Return the indexes of the best keyword matches, for the model to compare."""
-    return [ranked.place for ranked in rank(candidates, None, weights)[:count]]
+    return [ranked.place for ranked in rank(candidates)[:count]]
 
 
 def _scores(
@@ -136,17 +139,6 @@ def _scores(
     return scores
 
 
-def _without_model(weights: Weights) -> float:
-    """Return the highest score that is possible without the model.
-
-    The square of a score's share of it is on average as high as a score with the model, and keeps
-    the order.
-    """
-    return (weights.coverage + weights.meaning * weights.unread) / (
-        weights.coverage + weights.meaning
-    )
-
-
 def rarity(having: int, documents: int) -> float:
     """Weight a word by its inverse document frequency, as BM25 does."""
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
@@ -165,32 +157,24 @@ class WorkContext(NamedTuple):
     """All folders that its session was in."""
 
 
-def beside(ranked: Sequence[Ranked], works: Sequence[WorkContext]) -> list[int]:
-    """Return the indexes of the best turn and of each neighbouring session's best turn.
+def lifted(
+    ranked: Sequence[Ranked],
+    works: Sequence[WorkContext],
+    times_of: Callable[[list[int]], Mapping[int, int]],
+) -> list[Ranked]:
+    """Raise the turns of sessions that worked in a folder of the best one.
 
-    Neighbours share a folder with the best turn's session; without any, the list is empty.
+    `times_of` maps indexes to milliseconds. The best turn stays the best, because others make up
+    only part of the gap. Turns of one session keep their order and relative distance.
     """
-    if not ranked:
-        return []
-    folders = set(works[ranked[0].place].folders)
+    best = ranked[0].place if ranked else 0
+    folders = set(works[best].folders if ranked else ())
     firsts: dict[tuple[str, str], int] = {}
     for index, _ in ranked:
         firsts.setdefault(works[index].session, index)
     near = [index for index in firsts.values() if not folders.isdisjoint(works[index].folders)]
-    return near if len(near) > 1 else []
-
-
-def lifted(
-    ranked: Sequence[Ranked], works: Sequence[WorkContext], times: Mapping[int, int]
-) -> list[Ranked]:
-    """Raise the turns of sessions that worked beside the best one.
-
-    `times` maps the indexes from `beside` to milliseconds. The best turn stays the best, because
-    others make up only part of the gap. Turns of one session keep their order and relative
-    distance.
-    """
+    times = times_of(near) if len(near) > 1 else dict[int, int]()
     scores = dict(ranked)
-    best = ranked[0].place if ranked else 0
     gains: dict[tuple[str, str], tuple[float, float]] = {}
     """Gain and score of the best turn of each session."""
     for index, time in times.items():

@@ -15,14 +15,17 @@ _RESULT = 1_000
 
 def words_of_turn(turn: TurnText, key: int) -> TurnWords:
     """Convert the texts of a turn to index fields."""
+    import hashlib  # slow to import, and not needed by a search without changes
+
     prompt, files = spelled(turn.prompt[:LONGEST_TEXT]), spelled("\n".join(turn.files))
     last = spelled(turn.last_answer[:LONGEST_TEXT])
     id_ = number_of(turn.id)
+    said = f"{turn.prompt}\0{turn.answer}".encode("utf-8", "replace")
     return TurnWords(
         key,
         id_,
         milliseconds(turn.started),
-        _fingerprint(turn),
+        int.from_bytes(hashlib.blake2b(said, digest_size=8).digest()) >> 1,
         place_of(id_, turn.index, turn.kind),
         prompt,
         spelled(turn.answer[:LONGEST_TEXT]),
@@ -34,13 +37,6 @@ def words_of_turn(turn: TurnText, key: int) -> TurnWords:
         names_in(f"{prompt}\n{last}\n{files}"),
         last[:_RESULT],
     )
-
-
-def _fingerprint(turn: TurnText) -> int:
-    import hashlib  # slow to import, and not needed by a search without changes
-
-    text = f"{turn.prompt}\0{turn.answer}".encode("utf-8", "replace")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) >> 1
 
 
 def milliseconds(started: str | None) -> int:
@@ -69,16 +65,12 @@ def head(text: str, length: int) -> str:
 
 def _end_of_word(text: str, length: int) -> int:
     """Find where to cut: at a space, else at a separator, else at 0."""
-    for inside in (_is_solid, _may_be_of_key):
+
+    def is_solid(character: str, separators: str) -> bool:
+        return character.isascii() and not character.isspace() and character not in separators
+
+    for separators in ("", _SEPARATORS):
         for at in range(length, 0, -1):
-            if not (inside(text[at - 1]) and inside(text[at])):
+            if not (is_solid(text[at - 1], separators) and is_solid(text[at], separators)):
                 return at
     return 0
-
-
-def _is_solid(character: str) -> bool:
-    return character.isascii() and not character.isspace()
-
-
-def _may_be_of_key(character: str) -> bool:
-    return _is_solid(character) and character not in _SEPARATORS

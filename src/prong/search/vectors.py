@@ -29,7 +29,7 @@ _AT_ONCE = 500
 _BATCH = 32
 """Texts to embed before saving: about a second of work."""
 
-_T = TypeVar("_T")
+T = TypeVar("T")
 
 
 class VectorCache:
@@ -49,46 +49,33 @@ class VectorCache:
 
     def get(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
         """Get the known vectors by key, normalized to length 1."""
-        import numpy as np
-
-        rows = [
-            row
-            for row in self._select("SELECT key, vector FROM vectors", keys)
-            if len(row[1]) == DIMENSIONS
-        ]
-        numbers = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8)
-        vectors = numbers.reshape(len(rows), DIMENSIONS).astype(np.float32)
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
-        return {row[0]: vector for row, vector in zip(rows, vectors, strict=True)}
+        known = _matrix(self._select("SELECT key, vector FROM vectors", keys))
+        return dict(zip(*known, strict=True))
 
     def nearest(self, vector: "NDArray[np.float32]", count: int) -> dict[bytes, float]:
         """Find the nearest vectors to a unit vector; returns cosines by key."""
-        import numpy as np
-
         nearest: list[tuple[float, bytes]] = []
-        for rows in self._all():
-            numbers = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8)
-            vectors = numbers.reshape(len(rows), DIMENSIONS).astype(np.float32)
-            near = vectors @ vector / np.maximum(np.linalg.norm(vectors, axis=1), 1)
-            candidates = zip(near.tolist(), (row[0] for row in rows), strict=True)
-            nearest = heapq.nlargest(count, (*nearest, *candidates))
-        return {key: cosine for cosine, key in nearest}
-
-    def _all(self) -> Iterator[list[Any]]:
-        """Iterate over all vectors in large batches."""
         after = b""
         query = "SELECT key, vector FROM vectors WHERE key > ? ORDER BY key LIMIT 10000"
         while rows := self._file.rows(query, (after,)):
             after = rows[-1][0]
-            complete = [row for row in rows if len(row[1]) == DIMENSIONS]
-            if complete:
-                yield complete
+            keys, vectors = _matrix(rows)
+            candidates = zip((vectors @ vector).tolist(), keys, strict=True)
+            nearest = heapq.nlargest(count, (*nearest, *candidates))
+        return {key: cosine for cosine, key in nearest}
 
     def known(self, keys: Iterable[bytes]) -> set[bytes]:
         return {key for (key,) in self._select("SELECT key FROM vectors", keys)}
 
     def put(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
-        rows = ((key, _as_bytes(vector)) for key, vector in vectors.items())
+        import numpy as np
+
+        def as_bytes(vector: "NDArray[np.float32]") -> bytes:
+            # Only the direction matters: every vector has length 1.
+            largest = float(np.abs(vector).max()) or 1.0
+            return np.rint(vector * (_LARGEST / largest)).astype(np.int8).tobytes()
+
+        rows = ((key, as_bytes(vector)) for key, vector in vectors.items())
         self._file.write(("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows))
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
@@ -108,6 +95,17 @@ class VectorCache:
             yield from self._file.rows(f"{select} WHERE key IN ({placeholders})", batch)
 
 
+def _matrix(rows: "Iterable[tuple[bytes, bytes]]") -> "tuple[list[bytes], NDArray[np.float32]]":
+    """Return the keys of stored vectors, and the vectors, normalized to length 1."""
+    import numpy as np
+
+    complete = [row for row in rows if len(row[1]) == DIMENSIONS]
+    numbers = np.frombuffer(b"".join(vector for _, vector in complete), dtype=np.int8)
+    vectors = numbers.reshape(len(complete), DIMENSIONS).astype(np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
+    return [key for key, _ in complete], vectors
+
+
 def fill(
     cache: VectorCache,
     embedder: Embedder,
@@ -120,7 +118,9 @@ def fill(
     `progress` gets the counts of finished and missing texts. After an interrupt, all reported texts
     are in the cache. Raises `ProngError` when the model fails.
     """
-    missing = _missing(cache, texts)
+    missing = {cache.key_of(text): text for text in texts}
+    for key in cache.known(missing):
+        del missing[key]
     embedded = 0
     for batch in _batches(missing.items(), _BATCH):
         vectors = embedder.embed([text for _, text in batch])
@@ -131,27 +131,10 @@ def fill(
     return embedded
 
 
-def _missing(cache: VectorCache, texts: Iterable[str]) -> dict[bytes, str]:
-    missing: dict[bytes, str] = {}
-    for batch in _batches(texts, _AT_ONCE):
-        keyed = {cache.key_of(text): text for text in batch}
-        known = cache.known(keyed)
-        missing.update((key, text) for key, text in keyed.items() if key not in known)
-    return missing
-
-
-def _batches(things: Iterable[_T], size: int) -> Iterator[list[_T]]:
+def _batches(things: Iterable[T], size: int) -> Iterator[list[T]]:
     iterator = iter(things)
     while batch := list(islice(iterator, size)):
         yield batch
-
-
-def _as_bytes(vector: "NDArray[np.float32]") -> bytes:
-    import numpy as np
-
-    # Only the direction matters: every vector has length 1.
-    largest = float(np.abs(vector).max()) or 1.0
-    return np.rint(vector * (_LARGEST / largest)).astype(np.int8).tobytes()
 
 
 UNCACHED = 50

@@ -229,7 +229,7 @@ class Monitor:
         stamp = _stamp(app.state_dir / "state.db")
         if stamp == self._stamp:
             return []
-        forks = app.forks.recorded()
+        forks = app.recorded_forks()
         previous, self._forks = self._forks, {fork.id for fork in forks}
         self._inherited = {fork.child.id: _inherited(fork) for fork in forks}
         self._stamp = stamp

@@ -81,17 +81,18 @@ class Part(NamedTuple):
     content: str | None
 
 
-def collect(messages: Iterable[Message | Block], *, thinking: bool = False) -> list[Block]:
-    """Return the blocks of a conversation. Calls and results may come separately or paired.
+def collect(messages: Iterable[Message | Block]) -> list[Block]:
+    """Return the blocks of a conversation, without thinking.
 
-    A message without a turn belongs to the previous one's turn. Thinking is included on request.
+    Calls and results may come separately or paired. A message without a turn belongs to the
+    previous one's turn.
     """
     blocks: list[Block] = []
     waiting: dict[tuple[int | None, str], list[int]] = {}
     turn: int | None = None
     for message in messages:
         turn = turn if message.turn is None else message.turn
-        if message.role == "thinking" and not thinking:
+        if message.role == "thinking":
             continue
         tool = message.tool
         role = "assistant" if tool and message.role == "tool" else message.role

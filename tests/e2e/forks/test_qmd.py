@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from prong.model.search import Answer, Attempt, Found, SearchRequest, SearchResult
-from prong.search.engines import ask
 from prong.search.qmd.engine import QmdEngine, Timeouts
 from prong.search.qmd.setup import collection_folder, guidance
+from prong.search.service import ask
 from prong.testing.home import IsolatedHome
 from prong.testing.wait import PATIENCE
 from prong.transcripts.markdown import document

@@ -6,10 +6,8 @@ from prong.model.turn_text import Stamp
 from prong.search.catalogue import (
     ORDINAL_BITS,
     Catalogue,
-    Heads,
     IndexedFile,
     IndexedTurn,
-    TurnRow,
 )
 
 
@@ -37,12 +35,14 @@ def test_what_a_list_shows_is_what_is_there(tmp_path: Path) -> None:
     catalogue = Catalogue(tmp_path / "one.db")
     keys = [mark << ORDINAL_BITS | number for mark in (1, 2) for number in (0, 1)]
     for mark in (1, 2):
-        turns = [IndexedTurn(key, f"id {key}", 1, "human", None, 7) for key in keys]
-        own = [TurnRow(turn, Heads("asked", "said"), "") for turn in turns if turn.mark == mark]
+        turns = [
+            IndexedTurn(key, f"id {key}", 1, "human", None, 7, "asked", "said") for key in keys
+        ]
+        own = [turn for turn in turns if turn.mark == mark]
         catalogue.add(file(mark), own)
     assert catalogue.shown(keys).keys() == set(keys)
-    shown = catalogue.shown(keys[2:3])[keys[2]]
-    assert (shown.turn.id, shown.heads, shown.path) == (f"id {keys[2]}", ("asked", "said"), "/2")
+    turn, path = catalogue.shown(keys[2:3])[keys[2]]
+    assert (turn.id, turn.prompt, turn.answer, path) == (f"id {keys[2]}", "asked", "said", "/2")
     catalogue.remove([2])
     assert catalogue.shown(keys).keys() == set(keys[:2])
     catalogue.close()

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from prong.model.search import Answer, Attempt, Found, SearchRequest
-from prong.search.engines import ask
+from prong.search.service import ask
 
 QUERY = SearchRequest("rate limiting")
 

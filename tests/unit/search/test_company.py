@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.ranking import Ranked, WorkContext, beside, lifted
+from prong.search.ranking import Ranked, WorkContext, lifted
 
 HOUR = 3_600_000
 NOON = 20_000 * 24 * HOUR + 12 * HOUR
@@ -19,7 +19,7 @@ def work(session: str, folder: str = "/shop", time: int = NOON) -> Timed:
 def lift(ranked: list[Ranked], works: list[Timed]) -> list[Ranked]:
     """As a search does: only the times of those that are beside the best one are asked for."""
     some = [one for one, _ in works]
-    return lifted(ranked, some, {place: works[place][1] for place in beside(ranked, some)})
+    return lifted(ranked, some, lambda near: {place: works[place][1] for place in near})
 
 
 def places(ranked: list[Ranked]) -> list[int]:
@@ -85,8 +85,15 @@ def test_without_a_time_or_a_folder_nothing_is_beside_it() -> None:
 def test_only_the_times_of_those_in_the_folder_are_asked_for() -> None:
     ranked = [Ranked(1, 0.8), Ranked(0, 0.3), Ranked(2, 0.2), Ranked(3, 0.1)]
     some = [work("a")[0], work("b")[0], work("c", "/blog")[0], work("a")[0]]
-    assert beside(ranked, some) == [1, 0]
-    assert beside(ranked, [work("b")[0]] * 4) == []
+    asked: list[list[int]] = []
+
+    def times_of(near: list[int]) -> dict[int, int]:
+        asked.append(near)
+        return {}
+
+    lifted(ranked, some, times_of)
+    lifted(ranked, [work("b")[0]] * 4, times_of)
+    assert asked == [[1, 0]]
 
 
 def test_a_score_of_next_to_nothing() -> None:

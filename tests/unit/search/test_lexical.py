@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from prong.search.lexical import Lexical, Scope, TurnWords, words_of
+from prong.search.lexical import Lexical, Scope, TurnWords
+from prong.search.query_terms import words_of
 
 ANYWHERE = Scope()
 

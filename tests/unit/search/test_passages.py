@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prong.search.lexical import words_of
 from prong.search.passages import WIDTH, Marker
+from prong.search.query_terms import words_of
 
 
 def marked(query: str, *texts: str) -> list[str]:

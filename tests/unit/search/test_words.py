@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prong.search.analyzers import names_in, spelled, unspaced_in
-from prong.search.lexical import words_of
+from prong.search.query_terms import words_of
 
 
 @pytest.mark.parametrize(

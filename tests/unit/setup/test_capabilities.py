@@ -79,7 +79,7 @@ BUILDING_BLOCKS = {
         "setup.hooks.backup",
     ),
     *("code.gaps", "code.of_turn", "code.worktrees.is_used"),
-    *("forks.source", "forks.recorded", "forks.record", "forks.health"),
+    *("forks.source", "forks.record"),
     *("workers.states.current", "workers.states.glance", "workers.states.lookout"),
     *("workers.states.described", "workers.states.watched", "workers.states.session_of"),
     *("workers.prompts.start_turn", "workers.prompts.alone", "workers.planner.settled"),

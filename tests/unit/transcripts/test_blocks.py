@@ -78,14 +78,13 @@ def test_a_message_without_a_turn_belongs_to_the_turn_before() -> None:
     assert collect(messages) == [Block("summary", "s"), Block("user", "a", 3), done(turn=3)]
 
 
-def test_thoughts_are_left_out_unless_asked_for_and_so_is_what_says_nothing() -> None:
+def test_thoughts_are_left_out_and_so_is_what_says_nothing() -> None:
     messages = [
         Message("thinking", "hm", 1),
         Message("assistant", " \n", 1),
         Message("user", "a", 1),
     ]
     assert [block.role for block in collect(messages)] == ["user"]
-    assert [block.role for block in collect(messages, thinking=True)] == ["thinking", "user"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from prong.transcripts import budget
+from prong.model import budget
 
 
 @pytest.mark.parametrize(

@@ -92,14 +92,10 @@ def test_each_role(role: str) -> None:
     assert read(made.text).blocks == (block,)
 
 
-def test_thinking_only_when_asked_for() -> None:
-    messages = [Message("thinking", "hm", 1), user("a")]
-    assert "left out" in seed.build(messages, POINT).text
-    with_thoughts = seed.build(messages, POINT, thinking=True)
-    assert (
-        transcript(with_thoughts.text) == "[N role=thinking turn=1]\nhm\n\n[N role=user turn=1]\na"
-    )
-    assert "left out" not in with_thoughts.text
+def test_thinking_is_left_out() -> None:
+    made = seed.build([Message("thinking", "hm", 1), user("a")], POINT)
+    assert transcript(made.text) == "[N role=user turn=1]\na"
+    assert "thoughts are left out" in made.text
 
 
 @pytest.mark.parametrize(

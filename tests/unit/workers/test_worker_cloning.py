@@ -95,7 +95,7 @@ def test_everything_is_there_and_the_source_stays(app: App, lab: WorkerLab) -> N
     assert clone.env["HTTP_PROXY"] == "http://p:1"
     assert clone.branch not in (None, source.branch)
     assert clone.worktree == clone.workspace
-    assert clone.fork in {fork.id for fork in app.forks.recorded()}
+    assert clone.fork in {fork.id for fork in app.recorded_forks()}
     status = ("status", "--porcelain=v2", "--untracked-files=all")
     assert git(clone.workspace, *status) == git(source.workspace, *status)
     assert (clone.workspace / "node_modules/m/index.js").read_text() == "m\n"

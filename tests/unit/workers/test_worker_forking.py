@@ -50,7 +50,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
     assert fork.pane != source.pane
     assert fork.workspace != source.workspace
     assert (fork.workspace / "new").read_text() == "new\n"
-    assert fork.fork in {one.id for one in app.forks.recorded()}
+    assert fork.fork in {one.id for one in app.recorded_forks()}
     at_rest(app, "other")
     assert prompts(app, fork) == ["first", "Do it another way."]
     assert prompts(app, source) == ["first"]

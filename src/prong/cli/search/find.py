@@ -104,7 +104,7 @@ def find(intent: tuple[str, ...], **given: Any) -> None:
         masked=not given["no_mask"],
     )
     result = _search(app.search, app.search.read(intent, wanted))
-    saved = app.search.last.keep(result.hits)
+    saved = app.last_search.keep(result.hits)
     if result.hits and not saved:
         unsaved = "the hits could not be saved: their numbers do not work"
         result = replace(result, notes=(*result.notes, unsaved))

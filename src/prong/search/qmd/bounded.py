@@ -15,6 +15,7 @@ _MOST_COMPLAINTS = 64 << 10
 _BLOCK = 1 << 16
 _PAUSE = 0.05
 _SHORT_PAUSE = 0.0005
+NO_START = "does not start"
 
 
 class Ended(NamedTuple):
@@ -42,20 +43,17 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
-    except OSError as error:
-        return Ended(None, stopped=f"does not start: {error.strerror}")
-    except ValueError as error:  # a NUL in an argument
-        return Ended(None, stopped=f"does not start: {error}")
-    reader = _Reading(process, time.monotonic() + seconds)
+    except (OSError, ValueError) as error:  # a NUL in an argument is a `ValueError`
+        reason = error.strerror if isinstance(error, OSError) else error
+        return Ended(None, stopped=f"{NO_START}: {reason}")
+    reader = _Reading(process)
     try:
         if interrupts:
             raise KeyboardInterrupt
-        stopped = reader.run()
+        stopped = reader.run(seconds)
     finally:
         reader.close()
     output, complaints = bytes(reader.output), bytes(reader.complaints)
-    if stopped == _LATE:
-        stopped = f"{_LATE} within {seconds:g} s"
     return Ended(None if stopped else process.returncode, output, complaints, stopped)
 
 
@@ -73,30 +71,27 @@ def _interrupts_later() -> Generator[list[int]]:
         signal.signal(signal.SIGINT, usual)
 
 
-_LATE = "did not end"
-
-
 class _Reading:
     """Reads both pipes of a process, until it ends rather than until the pipes close.
 
     A child of the process may hold a pipe open for hours.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.output = bytearray()
         self.complaints = bytearray()
         self._process = process
-        self._deadline = deadline
         self._pipes = selectors.DefaultSelector()
         assert process.stdout is not None
         assert process.stderr is not None
         for pipe, buffer in ((process.stdout, self.output), (process.stderr, self.complaints)):
             self._pipes.register(pipe, selectors.EVENT_READ, buffer)
 
-    def run(self) -> str | None:
+    def run(self, seconds: float) -> str | None:
         """Read until the process has ended; returns why it must be stopped, or None."""
         pause = _SHORT_PAUSE
-        while (remaining := self._deadline - time.monotonic()) > 0:
+        deadline = time.monotonic() + seconds
+        while (remaining := deadline - time.monotonic()) > 0:
             has_ended = _has_ended(self._process)
             if not self._pipes.get_map():
                 if has_ended:
@@ -111,7 +106,7 @@ class _Reading:
                 return f"printed more than {MOST_OUTPUT >> 20} MB"
             if has_ended and not ready:
                 return None
-        return _LATE
+        return f"did not end within {seconds:g} s"
 
     def _read(self, key: selectors.SelectorKey) -> None:
         block = os.read(key.fd, _BLOCK)

@@ -13,16 +13,16 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from prong.files.regular import open_regular
 from prong.model.record import Record
 from prong.model.search import Answer, Attempt, Found, Passage, SearchRequest
 from prong.search.analyzers import STOP_WORDS
-from prong.search.lexical import words_of
 from prong.search.passages import WIDTH, Marker
-from prong.search.qmd.bounded import Ended, run
+from prong.search.qmd.bounded import NO_START, Ended, run
 from prong.search.qmd.exported import ExportedTurn, header_in, id_in_name, readable, turn_at
 from prong.search.qmd.output import QmdRow, Unreadable, complaint_in, embeddings_wanted, rows_in
 from prong.search.qmd.setup import (
@@ -32,14 +32,17 @@ from prong.search.qmd.setup import (
     models_folder,
     unknown_collection,
 )
+from prong.search.query_terms import words_of
 
 _FOLDER = "/"
 """Working directory of qmd; in a project it would read the project's settings."""
+_ENVIRONMENT = {"NO_COLOR": "1", "PWD": _FOLDER}
 _LONGEST_TEXT = 2000
 _LONGEST_EXPORT = 8 << 20
 _ROWS = 50
 """Minimum rows to request: qmd knows none of our filters, so prong discards some."""
 _CANNOT_RUN = (126, 127)
+_SIGNALS = {each.value: each.name for each in signal.Signals}
 
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 _WORD = re.compile(r"[^\W_]+(?:['_][^\W_]+)*")
@@ -67,73 +70,76 @@ class QmdEngine:
 
     def __init__(
         self,
-        program: str = "qmd",
         collection: str | None = None,
         env: Mapping[str, str] | None = None,
         timeouts: Timeouts | None = None,
     ) -> None:
         """Default to the collection of the query and the environment of this process."""
-        self.program = program
-        self.collection = collection
-        self.env = env
-        self.timeouts = timeouts or Timeouts()
+        self._collection = collection
+        self._env = os.environ if env is None else env
+        self._timeouts = timeouts or Timeouts()
 
     def search(self, request: SearchRequest) -> Answer:
-        env = {**(os.environ if self.env is None else self.env), "NO_COLOR": "1", "PWD": _FOLDER}
-        program = shutil.which(self.program, path=env.get("PATH"))
-        asking = _Asking(self, request, program or "", env)
-        if program is None:
-            asking.give_up(f"{self.program} is not on PATH")
-            return asking.answer([])
-        text = one_line(request.text)
-        if not content_words(text):
-            asking.skip("search", "the query has no words to search for")
-            return asking.answer([])
-        return asking.answer(asking.ask(text))
+        collection = self._collection or request.collection
+        asking = _Asking(request, collection, {**self._env, **_ENVIRONMENT}, self._timeouts)
+        rows = asking.rows()
+        found: dict[str, Found] = {}
+        if rows:
+            folder = collection_folder(self._env, collection)
+            marker = Marker(words_of(one_line(request.text)))
+            for row in sorted(rows, key=lambda row: -row.score):
+                result = _found(row, folder, marker)
+                found.setdefault(result.session_id or row.file, result)
+        return Answer(tuple(found.values()), tuple(asking.attempts), ok=bool(found))
 
 
 class _Asking:
     """One search, with all its attempts."""
 
     def __init__(
-        self, engine: QmdEngine, request: SearchRequest, program: str, env: Mapping[str, str]
+        self, request: SearchRequest, collection: str, env: Mapping[str, str], timeouts: Timeouts
     ) -> None:
-        self._engine = engine
-        self._program = str(Path(program).absolute())
-        self._collection = engine.collection or request.collection
-        self._rows = max(_ROWS, 5 * request.limit)
+        self.attempts: list[Attempt] = []
+        self._text = one_line(request.text)
+        self._options = ("--json", "-n", str(max(_ROWS, 5 * request.limit)), "-c", collection)
         self._env = env
-        self._marker = Marker(words_of(one_line(request.text)))
-        self._attempts: list[Attempt] = []
+        self._timeouts = timeouts
+        self._program = shutil.which("qmd", path=env.get("PATH"))
         self._hopeless = False
 
-    def ask(self, text: str) -> list[QmdRow]:
+    def rows(self) -> list[QmdRow]:
         """Return the rows of the first attempt that has any."""
+        if self._program is None:
+            self.attempts.append(Attempt("qmd", START, ("qmd",), "qmd is not on PATH"))
+            return []
+        if not content_words(self._text):
+            self._skip("search", "the query has no words to search for")
+            return []
         if has_models(self._env):
             for mode in ("query", "vsearch"):
-                if (rows := self._try(mode, text)) or self._hopeless:
+                if (rows := self._try(mode, self._text)) or self._hopeless:
                     return rows or []
         else:
             reason = f"no model (*.gguf) in {models_folder(self._env)}"
-            self.skip("query", f"{reason}: it would have to download one")
-            self.skip("vsearch", reason)
+            self._skip("query", f"{reason}: it would have to download one")
+            self._skip("vsearch", reason)
         # qmd requires all words to be in one document.
-        for fewer in (text, *shorter(text)):
+        for fewer in (self._text, *shorter(self._text)):
             rows = self._try("search", fewer)
             if rows or rows is None:
                 return rows or []
         return []
 
+    def _skip(self, mode: str, why: str) -> None:
+        self.attempts.append(Attempt("qmd", mode, error=why, skipped=True))
+
     def _try(self, mode: str, text: str) -> list[QmdRow] | None:
         """Run one mode; returns None on failure."""
-        command = (mode, "--json", "-n", str(self._rows), "-c", self._collection, "--", text)
+        command = (mode, *self._options, "--", text)
+        seconds = getattr(self._timeouts, mode)
+        program = str(Path(self._program or "").absolute())
         started = time.monotonic()
-        result = run(
-            (self._program, *command),
-            env=self._env,
-            cwd=_FOLDER,
-            seconds=getattr(self._engine.timeouts, mode),
-        )
+        result = run((program, *command), env=self._env, cwd=_FOLDER, seconds=seconds)
         seconds = time.monotonic() - started
         rows: list[QmdRow] | None = None
         error = _failure(result)
@@ -144,70 +150,47 @@ class _Asking:
                 error = str(unreadable)
         if rows == [] and mode != "search" and (message := embeddings_wanted(result.complaints)):
             rows, error = None, message
-        shown = (self._engine.program, *command)
+        cannot_run = result.status in _CANNOT_RUN or (result.stopped or "").startswith(NO_START)
+        if cannot_run:
+            mode, error = START, f"cannot run qmd: {error}"
+        self._hopeless = cannot_run or (error is not None and unknown_collection(error))
         hits = None if rows is None else len(rows)
-        attempt = Attempt("qmd", mode, shown, error, seconds=seconds, hits=hits)
-        if result.status in _CANNOT_RUN or (result.stopped or "").startswith("does not start"):
-            attempt = Attempt("qmd", START, shown, f"cannot run qmd: {error}", seconds=seconds)
-            self._hopeless = True
-        elif error is not None and unknown_collection(error):
-            self._hopeless = True
-        self._attempts.append(attempt)
+        shown = ("qmd", *command)
+        self.attempts.append(Attempt("qmd", mode, shown, error, seconds=seconds, hits=hits))
         return rows
 
-    def skip(self, mode: str, why: str) -> None:
-        self._attempts.append(Attempt("qmd", mode, error=why, skipped=True))
 
-    def give_up(self, why: str) -> None:
-        self._attempts.append(Attempt("qmd", START, (self._engine.program,), why))
-
-    def answer(self, rows: Sequence[QmdRow]) -> Answer:
-        results: dict[str, Found] = {}
-        if rows:
-            folder = collection_folder(self._env, self._collection)
-            for row in sorted(rows, key=lambda row: -row.score):
-                result = self._found(row, folder)
-                results.setdefault(result.session_id or row.file, result)
-        return Answer(tuple(results.values()), tuple(self._attempts), ok=bool(results))
-
-    def _found(self, row: QmdRow, folder: Path | None) -> Found:
-        export = _export(row, folder)
-        header = header_in(export or (row.text if row.first_line == 1 else ""))
-        passage = readable(row.text)
-        turn = _turn(row, export)
-        return Found(
-            row.score,
-            header.session_id or id_in_name(row.address[1]),
-            header.agent,
-            passage=self._marker.passage([passage]) or Passage(" ".join(passage.split())[:WIDTH]),
-            cwd=header.cwd,
-            date=turn.time if turn else header.date,
-            source=row.file,
-            turn_number=turn.number if turn else None,
-        )
+def _found(row: QmdRow, folder: Path | None, marker: Marker) -> Found:
+    export = _export(row, folder)
+    header = header_in(export or (row.text if row.first_line == 1 else ""))
+    passage = readable(row.text)
+    turn = _turn(row, export)
+    return Found(
+        row.score,
+        header.session_id or id_in_name(row.address[1]),
+        header.agent,
+        passage=marker.passage([passage]) or Passage(" ".join(passage.split())[:WIDTH]),
+        cwd=header.cwd,
+        date=turn.time if turn else header.date,
+        source=row.file,
+        turn_number=turn.number if turn else None,
+    )
 
 
 def _failure(ended: Ended) -> str | None:
     """Describe why a program failed; None if it succeeded."""
-    if ended.status == 0:
+    status = ended.status
+    if status == 0:
         return None
     complaint = complaint_in(ended.complaints)
-    if ended.stopped is not None or ended.status is None:
+    if status is None:
         reason = ended.stopped or ""
-    elif ended.status < 0:
-        reason = f"killed by {_signal(-ended.status)}"
-    elif ended.status > 128 and _signal(ended.status - 128).startswith("SIG"):
-        reason = f"killed by {_signal(ended.status - 128)}"
+    elif status < 0 or status - 128 in _SIGNALS:  # a shell adds 128 to the signal
+        number = -status if status < 0 else status - 128
+        reason = f"killed by {_SIGNALS.get(number, f'signal {number}')}"
     else:
-        return complaint or f"ended with status {ended.status}"
+        return complaint or f"ended with status {status}"
     return f"{reason}: {complaint}" if complaint else reason
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _export(row: QmdRow, folder: Path | None) -> str | None:
@@ -221,11 +204,9 @@ def _export(row: QmdRow, folder: Path | None) -> str | None:
             return None
     else:
         return None
-    try:
-        with open_regular(file) as stream:
-            return stream.read(_LONGEST_EXPORT).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        pass  # missing or invalid: use qmd's output instead
+    # If it is missing or invalid, qmd's output must do.
+    with suppress(OSError, ValueError), open_regular(file) as stream:
+        return stream.read(_LONGEST_EXPORT).decode("utf-8", "replace")
     return None
 
 

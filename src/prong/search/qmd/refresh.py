@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prong.errors import External, ProngError, Unavailable
 from prong.model.search import Attempt
-from prong.search.qmd.bounded import run
+from prong.search.qmd.bounded import Ended, run
 from prong.search.qmd.output import complaint_in
 from prong.search.qmd.setup import (
     INSTALL,
@@ -47,21 +47,20 @@ def _has_collection(program: str, collection: str) -> bool:
     """Check for a collection in qmd's configuration, or ask qmd if that is unreadable."""
     if collection_folder(os.environ, collection) is not None:
         return True
-    result = run(
-        (program, "collection", "list"), env=_env(), cwd="/", seconds=_SECONDS["collection"]
-    )
+    result = _ended("collection", (program, "collection", "list"))
     names = re.findall(r"[^\s():/]+", result.output.decode("utf-8", "replace"))
     # If qmd fails here, the next command will fail and say why.
     return result.status != 0 or collection in names
 
 
-def _env() -> dict[str, str]:
-    return {**os.environ, "NO_COLOR": "1", "PWD": "/"}
+def _ended(mode: str, command: tuple[str, ...]) -> Ended:
+    env = {**os.environ, "NO_COLOR": "1", "PWD": "/"}
+    return run(command, env=env, cwd="/", seconds=_SECONDS[mode])
 
 
 def _run(mode: str, command: tuple[str, ...], folder: Path, collection: str) -> Attempt:
     started = time.monotonic()
-    result = run(command, env=_env(), cwd="/", seconds=_SECONDS[mode])
+    result = _ended(mode, command)
     seconds = time.monotonic() - started
     if result.status == 0:
         return Attempt("qmd", mode, command, seconds=seconds)

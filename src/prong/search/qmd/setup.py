@@ -4,9 +4,8 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from prong.files.regular import read_regular
 from prong.model.search import Attempt
@@ -20,8 +19,6 @@ FILTERS = "filters"
 """Mode of an attempt whose hits were all removed by filters."""
 START = "start"
 """Mode of an attempt that failed before the search."""
-
-Missing = Literal["program", "collection"]
 
 
 def has_models(env: Mapping[str, str]) -> bool:
@@ -78,21 +75,6 @@ def unknown_collection(error: str) -> bool:
     return _UNKNOWN_COLLECTION.search(error) is not None
 
 
-def missing(attempts: Sequence[Attempt]) -> Missing | None:
-    """Determine from the last attempt whether qmd or the collection is missing."""
-    last = _last(attempts)
-    error = last.error if last else None
-    if error is None:
-        return None
-    return "collection" if unknown_collection(error) else "program"
-
-
-def _last(attempts: Sequence[Attempt]) -> Attempt | None:
-    """Return the last real attempt of qmd, without those whose hits were filtered out."""
-    qmd = (entry for entry in reversed(attempts) if entry.engine == "qmd")
-    return next((entry for entry in qmd if not entry.skipped and entry.mode != FILTERS), None)
-
-
 def guidance(
     attempts: Sequence[Attempt],
     collection: str,
@@ -104,14 +86,14 @@ def guidance(
 
     None when qmd works and just found nothing.
     """
-    missing_part = missing(attempts)
-    if missing_part is None:
+    qmd = (entry for entry in reversed(attempts) if entry.engine == "qmd")
+    last = next((entry for entry in qmd if not entry.skipped and entry.mode != FILTERS), None)
+    if last is None or last.error is None:
         return None
-    if missing_part == "collection":
+    needs_program = not unknown_collection(last.error)
+    if not needs_program:
         reason = f"qmd has no collection {collection}"
     else:
-        last = _last(attempts)
-        assert last is not None
         reason = last.error if last.mode == START else f"qmd failed: {last.error}"
     home = "~/" if folder.startswith("~/") else ""  # no shell expands it inside quotes
     quoted = home + shlex.quote(folder.removeprefix(home))
@@ -121,7 +103,7 @@ def guidance(
         f'qmd collection add {quoted} --name {name} --mask "**/*.md"',
         f"qmd embed -c {name}",
     ]
-    if missing_part == "program":
+    if needs_program:
         steps.insert(0, f"{INSTALL}    # needs Node 22 or newer")
     return {
         "error": "qmd_not_available",
@@ -132,15 +114,12 @@ def guidance(
                 "session_id": session.id,
                 "agent": session.agent,
                 "project_path": session.cwd,
-                "last_modified": _time(session),
+                "last_modified": session.updated and _time(session.updated),
             }
             for session in sessions
         ],
     }
 
 
-def _time(session: Session) -> str | None:
-    if session.updated is None:
-        return None
-    time = session.updated.astimezone(UTC).isoformat(timespec="milliseconds")
-    return time.replace("+00:00", "Z")
+def _time(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple
 
 from prong.code.service import CodeService
 from prong.errors import ProngError
-from prong.forks.context_window import BudgetLevel, level
 from prong.forks.request import ForkRequest
 from prong.forks.service import ForkService
+from prong.model.budget import BudgetLevel, level
 from prong.model.forks import Fork, ForkPlan, Launch, Method
 from prong.model.record import Record
 from prong.model.workers import WorkerStatus

@@ -16,9 +16,9 @@ from textual.worker import Worker
 
 from prong.app import App
 from prong.errors import Busy, ProngError, Unavailable
-from prong.forks.context_window import BudgetLevel
 from prong.forks.request import ForkRequest
 from prong.model.amounts import counted
+from prong.model.budget import BudgetLevel
 from prong.model.forks import Code, Fork, Launch, Method
 from prong.model.record import replace
 from prong.threads import Newest
