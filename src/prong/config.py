@@ -104,20 +104,18 @@ def load(path: Path | None = None) -> Config:
 
 
 def _config(table: dict[str, Any]) -> Config:
-    _only(table, {"agents", "picker", *_RECORDS}, "")
+    _only(table, {"agents", *_TABLES}, "")
     roots: dict[str, tuple[Path, ...]] = {}
     commands: dict[str, str | tuple[str, ...]] = {}
     for name, value in _table(table.get("agents", {}), "agents").items():
-        settings = _values(value, f"agents.{name}", _SETTINGS["agents.NAME"])
+        settings = _values(value, f"agents.{name}", _AGENT)
         roots[name] = settings.get("roots", ())
         if "command" in settings:
             commands[name] = settings["command"]
-    picker = _values(table.get("picker", {}), "picker", _SETTINGS["picker"])
-    records: dict[str, Any] = {
-        name: record(**_values(table.get(name, {}), name, _SETTINGS[name]))
-        for name, record in _RECORDS.items()
-    }
-    return Config(roots, commands, picker=picker.get("program", Config().picker), **records)
+    values = {name: _values(table.get(name, {}), name, _TABLES[name]) for name in _TABLES}
+    picker = values.pop("picker").get("program", Config().picker)
+    records = {name: _RECORDS[name](**fields) for name, fields in values.items()}
+    return Config(roots, commands, picker=picker, **records)
 
 
 def _values(value: Any, where: str, settings: "Mapping[str, _Setting]") -> dict[str, Any]:
@@ -126,9 +124,8 @@ def _values(value: Any, where: str, settings: "Mapping[str, _Setting]") -> dict[
     _only(table, settings, where)
     values: dict[str, Any] = {}
     for name, item in table.items():
-        setting = settings[name]
         try:
-            values[setting.field or name] = setting.read(item)
+            values[settings[name].field or name] = settings[name].read(item)
         except ValueError as error:
             raise ValueError(f"{where}.{name}{error}") from None
     return values
@@ -168,14 +165,17 @@ def _flag(value: Any) -> bool:
     return value
 
 
-def _picker(value: Any) -> str:
-    _check(value in ("builtin", "fzf"), " must be one of builtin, fzf")
+def _one_of(value: Any, *names: str) -> str:
+    _check(value in names, f" must be one of {', '.join(names)}")
     return value
+
+
+def _picker(value: Any) -> str:
+    return _one_of(value, "builtin", "fzf")
 
 
 def _place(value: Any) -> str:
-    _check(_text(value) in ("split", "tab", "window"), " must be one of split, tab, window")
-    return value
+    return _one_of(_text(value), "split", "tab", "window")
 
 
 def _absolute(text: str) -> Path:
@@ -242,21 +242,17 @@ class _Setting(NamedTuple):
 
 _FLAG = _Setting("true or false", _flag)
 _PATTERNS = _Setting("[PATTERN, ...]", _patterns)
-_SETTINGS: dict[str, dict[str, _Setting]] = {
-    "agents.NAME": {
-        "roots": _Setting("[FOLDER, ...]", _folders),
-        "command": _Setting("COMMAND", _command),
-    },
-    "workspace": {
-        "root": _Setting("FOLDER", _folder),
-        "copy": _PATTERNS,
-        "link": _PATTERNS,
-    },
+_AGENT = {
+    "roots": _Setting("[FOLDER, ...]", _folders),
+    "command": _Setting("COMMAND", _command),
+}
+_TABLES: dict[str, dict[str, _Setting]] = {
+    "workspace": {"root": _Setting("FOLDER", _folder), "copy": _PATTERNS, "link": _PATTERNS},
     "picker": {"program": _Setting('"builtin" or "fzf"', _picker)},
     "snapshots": {"limit_mb": _Setting("NUMBER", _limit, "limit")},
     "search": {
         "engines": _Setting('["builtin" or "qmd", ...]', _engines),
-        "tool_output": _Setting("true or false", _flag, "output"),
+        "tool_output": _FLAG._replace(field="output"),
     },
     "terminal": {
         "default": _Setting("NAME", _text),
@@ -270,7 +266,7 @@ _SETTINGS: dict[str, dict[str, _Setting]] = {
         "fork_keys": _Setting("[KEY, ...]", _keys),
     },
 }
-_RECORDS = {
+_RECORDS: dict[str, Callable[..., Any]] = {
     "workspace": Workspace,
     "snapshots": Snapshots,
     "search": SearchSettings,
@@ -280,6 +276,6 @@ _RECORDS = {
 }
 _HINT = "the settings there are: " + ", ".join(
     f"{table}.{name} = {setting.form}"
-    for table, settings in _SETTINGS.items()
+    for table, settings in {"agents.NAME": _AGENT, **_TABLES}.items()
     for name, setting in settings.items()
 )

@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from enum import StrEnum
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from prong.errors import External, ProngError, UsageError
 from prong.files.regular import read_regular
@@ -42,6 +43,9 @@ class ExportState(StrEnum):
     """The target is not a file that prong wrote."""
     FAILED = "failed"
     """The session cannot be read."""
+
+
+_TO_WRITE = (ExportState.NEW, ExportState.CHANGED)
 
 
 class Export(Record, frozen=True):
@@ -77,7 +81,7 @@ class ExportPlan(Record, frozen=True):
 
     @property
     def changed(self) -> tuple[Export, ...]:
-        return self.of(ExportState.NEW, ExportState.CHANGED)
+        return self.of(*_TO_WRITE)
 
     @property
     def pruned(self) -> tuple[Stale, ...]:
@@ -94,7 +98,7 @@ def plan(
     """Find the sessions that changed since they were exported."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 -- links in it stay, `..` goes
     exported = ExportFolder(folder)
-    exports = tuple(_looked_at(exported, session, masked=masked) for session in listing.sessions)
+    exports = tuple(_looked_at(exported, each, masked).export for each in listing.sessions)
     stale = tuple(_stale(exported, listing, roots, agent))
     return ExportPlan(folder, exports, stale, masked, prune, listing.hidden)
 
@@ -120,7 +124,7 @@ def export(
             with writer:
                 for number, item in enumerate(pending):
                     progress(IndexProgress("sessions", number, len(pending), read, total))
-                    writer.add(item, *_read(folder, item, messages, masked=planned.masked))
+                    writer.add(_looked_at(folder, item.session, planned.masked), messages)
                     read += item.session.size
                     if time.monotonic() - saved > _SAVED_EVERY:
                         # In case this run is killed, the next one skips what is saved.
@@ -141,35 +145,12 @@ def export(
     )
 
 
-def _read(
-    folder: ExportFolder,
-    one: Export,
-    messages: Callable[[Session], Iterable[Message]],
-    *,
-    masked: bool,
-) -> tuple[ExportState | ExportEntry, str]:
-    """Render an export: returns its entry and text, or the failure and its reason."""
-    session = one.session
-    file = folder.place(session)
-    reason = folder.obstacle(file)
-    if reason is not None:
-        return ExportState.REFUSED, reason
-    # Taken before reading, so that lines appended meanwhile show as a change next time.
-    stamp = _stamp(session, masked=masked)
-    try:
-        text = "".join(
-            markdown.document(
-                session,
-                paired(messages(session)),
-                repo=repository_name(session.cwd),
-                mask=mask if masked else lambda text: text,
-            )
-        )
-    except ProngError as error:
-        return ExportState.FAILED, error.message
-    except OSError as error:
-        return ExportState.FAILED, error.strerror or str(error)
-    return ExportEntry(file, stamp, session.file), text
+class _Pending(NamedTuple):
+    """A session, what is exported of it, and what an export would write."""
+
+    export: Export
+    entry: ExportEntry
+    masked: bool
 
 
 class _Writer:
@@ -179,28 +160,44 @@ class _Writer:
         self.done: dict[SessionRef, Export] = {}
         self._folder = folder
         self._pool = ThreadPoolExecutor(_WRITERS)
-        self._waiting: deque[tuple[Export, ExportEntry, Future[bool]]] = deque()
+        self._waiting: deque[tuple[_Pending, Future[bool]]] = deque()
 
-    def add(self, one: Export, found: ExportState | ExportEntry, text: str) -> None:
-        if isinstance(found, ExportState):
-            self.done[one.session.ref] = replace(one, state=found, reason=text)
+    def add(self, pending: _Pending, messages: Callable[[Session], Iterable[Message]]) -> None:
+        """Read a session, and write its export unless that is refused."""
+        export = pending.export
+        self.done[export.session.ref] = export
+        if export.state not in _TO_WRITE:
             return
-        future = self._pool.submit(self._folder.write, found.file, text)
-        self._waiting.append((one, found, future))
+        try:
+            text = "".join(
+                markdown.document(
+                    export.session,
+                    paired(messages(export.session)),
+                    repo=repository_name(export.session.cwd),
+                    mask=mask if pending.masked else lambda text: text,
+                )
+            )
+        except (ProngError, OSError) as error:
+            told = error.message if isinstance(error, ProngError) else error.strerror
+            self._end(export, ExportState.FAILED, told or str(error))
+            return
+        future = self._pool.submit(self._folder.write, pending.entry.file, text)
+        self._waiting.append((pending, future))
         while len(self._waiting) > _WRITERS:
             self._settle()
 
     def _settle(self) -> None:
-        item, entry, future = self._waiting.popleft()
+        (export, entry, _), future = self._waiting.popleft()
         try:
             written = future.result()
         except FileExistsError:
-            reason = "it was changed just now"
-            self.done[item.session.ref] = replace(item, state=ExportState.REFUSED, reason=reason)
+            self._end(export, ExportState.REFUSED, "it was changed just now")
             return
-        self._folder.entries[str(item.session.ref)] = entry
-        state = item.state if written else ExportState.UNCHANGED
-        self.done[item.session.ref] = replace(item, state=state)
+        self._folder.entries[str(export.session.ref)] = entry
+        self._end(export, export.state if written else ExportState.UNCHANGED)
+
+    def _end(self, export: Export, state: ExportState, reason: str | None = None) -> None:
+        self.done[export.session.ref] = replace(export, state=state, reason=reason)
 
     def __enter__(self) -> Self:
         return self
@@ -224,17 +221,20 @@ def refuse_agent_folders(folder: Path, roots: Iterable[Path]) -> None:
             )
 
 
-def _looked_at(folder: ExportFolder, session: Session, *, masked: bool) -> Export:
+def _looked_at(folder: ExportFolder, session: Session, masked: bool) -> _Pending:  # noqa: FBT001
     file = folder.place(session)
-    path = folder.path / file
-    entry = folder.entries.get(str(session.ref))
-    is_exported = entry is not None and folder.has(file)
-    if entry is not None and is_exported and entry.stamp == _stamp(session, masked=masked):
-        return Export(session, path, ExportState.UNCHANGED)
-    reason = folder.obstacle(file)
-    if reason is not None:
-        return Export(session, path, ExportState.REFUSED, reason)
-    return Export(session, path, ExportState.CHANGED if is_exported else ExportState.NEW)
+    # Taken before reading, so that lines appended meanwhile show as a change next time.
+    entry = ExportEntry(file, _stamp(session, masked=masked), session.file)
+    old = folder.entries.get(str(session.ref))
+    is_exported = old is not None and folder.has(file)
+    reason = None
+    if old is not None and is_exported and old.stamp == entry.stamp:
+        state = ExportState.UNCHANGED
+    elif reason := folder.obstacle(file):
+        state = ExportState.REFUSED
+    else:
+        state = ExportState.CHANGED if is_exported else ExportState.NEW
+    return _Pending(Export(session, folder.path / file, state, reason), entry, masked)
 
 
 def _stamp(session: Session, *, masked: bool) -> str:
@@ -258,29 +258,20 @@ def _stale(
         name = ref.partition(":")[0]
         if ref in existing or name not in agents or agent not in (None, name):
             continue
-        # An empty root may be an unmounted disk.
-        if entry.source and _is_gone(entry.source, [str(root) for root in roots(name)]):
+        if _is_gone(entry.source, roots(name)) and folder.has(entry.file):
             removable = folder.obstacle(entry.file) is None
-            if folder.has(entry.file):
-                yield Stale(ref, folder.path / entry.file, removable)
+            yield Stale(ref, folder.path / entry.file, removable)
 
 
-def _is_gone(source: str, roots: list[str]) -> bool:
+def _is_gone(source: str, roots: Iterable[Path]) -> bool:
     """Return True if a session file is missing although its root is there."""
-    try:
-        os.lstat(source)
-    except (FileNotFoundError, NotADirectoryError):
-        return any(source.startswith(f"{root}/") and _has_something(root) for root in roots)
-    except OSError:
-        pass
+    with suppress(OSError):
+        try:
+            os.lstat(source)
+        except (FileNotFoundError, NotADirectoryError):
+            # An empty root may be an unmounted disk.
+            return any(source.startswith(f"{root}/") and any(root.iterdir()) for root in roots)
     return False
-
-
-def _has_something(folder: str) -> bool:
-    try:
-        return any(Path(folder).iterdir())
-    except OSError:
-        return False
 
 
 @cache

@@ -20,7 +20,7 @@ from prong.errors import Busy, UsageError
 from prong.files import atomic
 from prong.files.atomic import held, sync_folder
 from prong.files.regular import open_regular, read_regular
-from prong.model.record import Record
+from prong.model.record import Record, asdict
 from prong.model.sessions import Session
 from prong.paths import private_dir
 from prong.redaction.visible import safe
@@ -138,14 +138,8 @@ class ExportFolder:
             with suppress(OSError):  # not empty
                 path.parent.rmdir()
 
-    def forget(self, ref: str) -> None:
-        self.entries.pop(ref, None)
-
     def save(self) -> None:
-        sessions = {
-            ref: {"file": entry.file, "stamp": entry.stamp, "source": entry.source}
-            for ref, entry in sorted(self.entries.items())
-        }
+        sessions = {ref: asdict(entry) for ref, entry in sorted(self.entries.items())}
         text = json.dumps({"version": _VERSION, "sessions": sessions}, indent=1)
         atomic.write_private(self.path / MANIFEST, text.encode())
 
@@ -154,10 +148,8 @@ class ExportFolder:
             content: Any = json.loads(read_regular(self.path / MANIFEST))
             if content["version"] == _VERSION:
                 return dict(_entries(content["sessions"]))
-        except FileNotFoundError:
-            pass
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            pass  # damaged: recover from the files themselves
+            pass  # missing or damaged: recover from the files themselves
         return dict(self._found())
 
     def _found(self) -> Iterator[tuple[str, ExportEntry]]:

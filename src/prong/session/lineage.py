@@ -7,6 +7,7 @@ own forks are drawn the same with and without state.db, as long as the files exi
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import NamedTuple
 
 from prong.model.forks import Fork, ForkPoint, Method
@@ -49,19 +50,28 @@ def forest(
         by_ref.setdefault(of.ref, of)
     recorded = list(recorded)
     links = _links(by_ref, recorded)
-    _add_recorded(links, recorded)
-    nodes = {ref: _node(ref, session, links) for ref, session in by_ref.items()}
-    roots: list[LineageNode] = []
-    for node in list(nodes.values()):
-        root = _hang(node, nodes, links)
-        if root is not None:
-            roots.append(root)
+    for fork in recorded:
+        parent, turn = fork.parent.session, fork.parent.turn
+        # A fork before the first turn shares nothing with its parent; files do not link it.
+        if turn != 0 and fork.child not in links and fork.child not in _line(parent, links):
+            links[fork.child] = _Link(parent, turn)
+    lines = {ref: _line(ref, links) for ref in by_ref}
+    # Deleted ancestors have a node, too.
+    refs = dict.fromkeys((*by_ref, *chain.from_iterable(lines.values())))
+    nodes = {ref: _node(ref, by_ref.get(ref), links) for ref in refs}
+    for ref, node in nodes.items():
+        if ref in links:
+            nodes[links[ref].parent].children.append(node)
     for node in nodes.values():
         node.children.sort(key=lambda child: (child.turn or 0, _started(child)))
     if of is not None:
-        top = _top(of.ref, links)
-        return Forest([root for root in roots if root.ref == top], tuple(nodes))
-    return Forest([root for root in roots if everything or root.children], tuple(nodes))
+        return Forest([nodes[lines[of.ref][-1]]], tuple(nodes))
+    # In the order of the sessions; a deleted root at its first descendant.
+    tops = dict.fromkeys(
+        line[-1] for line in lines.values() if len(line) == 1 or line[-1] not in by_ref
+    )
+    roots = [nodes[top] for top in tops if everything or nodes[top].children]
+    return Forest(roots, tuple(nodes))
 
 
 def rebuild(sessions: Iterable[Session]) -> list[Fork]:
@@ -111,7 +121,7 @@ def _links(sessions: Mapping[SessionRef, Session], recorded: Iterable[Fork]) -> 
         if parent is not None:
             turn = session.inherited if session.forked_at is None else session.forked_at
             links[ref] = _Link(present.find(parent) or former.find(parent) or parent, turn)
-    looping = {ref for ref, link in links.items() if _descends(link.parent, ref, links)}
+    looping = {ref for ref, link in links.items() if ref in _line(link.parent, links)}
     return {ref: link for ref, link in links.items() if ref not in looping}
 
 
@@ -129,52 +139,17 @@ class _Names:
         return name if name in self._refs else self._by_id.get(name.id)
 
 
-def _add_recorded(links: _Links, recorded: Iterable[Fork]) -> None:
-    """Add recorded parents of sessions whose files name none."""
-    for fork in recorded:
-        parent, turn = fork.parent.session, fork.parent.turn
-        # A fork before the first turn shares nothing with its parent; files do not link it.
-        if turn == 0 or fork.child in links or _descends(parent, fork.child, links):
-            continue
-        links[fork.child] = _Link(parent, turn)
-
-
 def _node(ref: SessionRef, session: Session | None, links: _Links) -> LineageNode:
-    link = links.get(ref)
-    return LineageNode(ref, session, link.turn if link else None)
+    return LineageNode(ref, session, links[ref].turn if ref in links else None)
 
 
-def _hang(
-    node: LineageNode, nodes: dict[SessionRef, LineageNode], links: _Links
-) -> LineageNode | None:
-    """Attach a node to its parent. Returns a new root: itself, or a deleted ancestor."""
-    while (link := links.get(node.ref)) is not None:
-        parent = nodes.get(link.parent)
-        if parent is not None:
-            parent.children.append(node)
-            return None
-        parent = nodes[link.parent] = _node(link.parent, None, links)
-        parent.children.append(node)
-        node = parent
-    return node
-
-
-def _descends(ref: SessionRef, ancestor: SessionRef, links: _Links) -> bool:
-    """Return True if `ancestor` is the session itself or above it."""
-    seen: set[SessionRef] = set()
-    while ref != ancestor:
-        seen.add(ref)
-        link = links.get(ref)
-        if link is None or link.parent in seen:
-            return False
-        ref = link.parent
-    return True
-
-
-def _top(ref: SessionRef, links: _Links) -> SessionRef:
-    while ref in links:
+def _line(ref: SessionRef, links: _Links) -> list[SessionRef]:
+    """List a session and its ancestors, nearest first, up to where a loop would close."""
+    line = {ref: None}
+    while ref in links and links[ref].parent not in line:
         ref = links[ref].parent
-    return ref
+        line[ref] = None
+    return list(line)
 
 
 def _started(node: LineageNode) -> str:

@@ -77,19 +77,15 @@ class Resolver:
         return ResolvedSession(self._session(name), turn or None)
 
     def _of_worker(self, worker: WorkerInfo) -> Session:
-        name = worker.name
-        if worker.session is None:
-            raise NotFound(
-                f"the session of {name} is not known: {worker.agent} has not told its id yet",
-                hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
-            )
-        for session in self._sessions(worker.agent):
+        name, agent = worker.name, worker.agent
+        for session in self._sessions(agent) if worker.session else ():
             if session.id == worker.session:
                 return session
-        raise NotFound(
-            f"{name} has no conversation yet ({worker.agent}:{worker.session} does not exist)",
-            hint=f'prong send {name} "..." first, or see what it does: prong status {name}',
-        )
+        problem = f"the session of {name} is not known: {agent} has not told its id yet"
+        if worker.session is not None:
+            problem = f"{name} has no conversation yet ({agent}:{worker.session} does not exist)"
+        hint = f'prong send {name} "..." first, or see what it does: prong status {name}'
+        raise NotFound(problem, hint=hint)
 
     def _found_by_search(self, name: str, turn: str | None) -> ResolvedSession:
         """Resolve a search hit: `%2` is the second hit's turn, `%2@5` turn 5 of its session."""
@@ -111,8 +107,7 @@ class Resolver:
         agent, colon, id_ = name.partition(":")
         if colon and agent in self._stores:
             return self._by_prefix(id_, agent)
-        matches = self._matches(name, None) or self._of_name(name, None)
-        if matches:
+        if matches := self._matches(name, None):
             return self._one(name, matches)
         if _is_file(name):
             return self._at_path(Path(name))
@@ -128,7 +123,7 @@ class Resolver:
         raise NotFound(f"no session {name!r}", hint="prong list --all")
 
     def _by_prefix(self, prefix: str, agent: str) -> Session:
-        matches = self._matches(prefix, agent) or self._of_name(prefix, agent)
+        matches = self._matches(prefix, agent)
         if not matches:
             raise NotFound(f"no session {agent}:{prefix}", hint=f"prong list --agent {agent} --all")
         return self._one(f"{agent}:{prefix}", matches)
@@ -137,15 +132,12 @@ class Resolver:
         if not prefix:
             return []
         matches = [session for session in self._sessions(agent) if session.id.startswith(prefix)]
-        return [session for session in matches if session.id == prefix] or matches
-
-    def _of_name(self, id_: str, agent: str | None) -> list[Session]:
-        """Return the session in an unlisted file of this name: the agent can resume it."""
-        if not is_uuid(id_):
-            return []
-        paths = [path for path in self._unlisted(agent) if path.stem == id_]
+        matches = [session for session in matches if session.id == prefix] or matches
+        if matches or not is_uuid(prefix):
+            return matches
         try:
-            return [self._at_path(path) for path in paths]
+            # The agent can resume the session in an unlisted file of this name.
+            return [self._at_path(path) for path in self._unlisted(agent) if path.stem == prefix]
         except Corrupt:
             return []
 
@@ -159,27 +151,22 @@ class Resolver:
         )
 
     def _at_path(self, path: Path) -> Session:
-        unreadable: Corrupt | None = None
+        hint = f"a session file of {', '.join(self._stores)}"
+        problem = Corrupt(f"{path} is not a session file", hint=hint, path=str(path))
         for store in self._stores.values():
             try:
                 session = store.session_at(path.absolute())
             except Corrupt as error:
-                unreadable = error
-                continue
+                problem = error
             except OSError as error:
-                unreadable = Corrupt(f"cannot read {path}: {error.strerror}", path=str(path))
-                continue
+                problem = Corrupt(f"cannot read {path}: {error.strerror}", path=str(path))
             except Exception:
                 if store.name in BUILT_IN:
-                    raise
-                continue  # a plug-in failed; `prong doctor` reports it
-            if session is not None:
-                return session
-        if unreadable is not None:
-            raise unreadable
-        agents = ", ".join(self._stores)
-        hint = f"a session file of {agents}"
-        raise Corrupt(f"{path} is not a session file", hint=hint, path=str(path))
+                    raise  # of a plug-in, `prong doctor` reports it
+            else:
+                if session is not None:
+                    return session
+        raise problem
 
     def _last(self) -> Session:
         project = Project(Path())
@@ -222,14 +209,12 @@ def find_turn(conversation: Conversation, text: str) -> Turn | None:
 
 def _more_of_the_id(candidates: Sequence[tuple[str, str]]) -> str:
     """Build a hint that lists the candidates, one per line."""
-    lines = [f"{id_}  {_first_words(text)}" for id_, text in candidates[:_SHOWN]]
+    lines = ["type more of the id:"]
+    for id_, text in candidates[:_SHOWN]:
+        lines.append(f"{id_}  {' '.join(text[: 4 * _WORDS].split())[:_WORDS]}")
     if len(candidates) > _SHOWN:
         lines.append(f"and {len(candidates) - _SHOWN} more")
-    return "type more of the id:" + "".join(f"\n  {line}" for line in lines)
-
-
-def _first_words(text: str) -> str:
-    return " ".join(text[: 4 * _WORDS].split())[:_WORDS]
+    return "\n  ".join(lines)
 
 
 def _is_file(text: str) -> bool:

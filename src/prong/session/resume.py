@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -65,25 +66,18 @@ def when_idle(
     tell: it is retried until it no longer raises `Busy`.
     """
     deadline = time.monotonic() + seconds
-    notified = False
-    while True:
+    for attempt in count():
         try:
             return act()
         except Busy as error:
             if "made" in error.details:
                 raise  # some of several forks exist: do not create them twice
-        if not notified:
+        if not attempt:
             waiting()
-            notified = True
-        _wait_until_idle(store, session, deadline)
+        while (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(_POLL_SECONDS, left))
+            if store.activity(session) is not Activity.BUSY:
+                break
         if time.monotonic() >= deadline:
-            raise Busy(
-                f"{session.ref} is still busy after {seconds:g} s", hint="--wait alone waits"
-            )
-
-
-def _wait_until_idle(store: AgentStore, session: Session, deadline: float) -> None:
-    while time.monotonic() < deadline:
-        time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
-        if store.activity(session) is not Activity.BUSY:
-            return
+            break
+    raise Busy(f"{session.ref} is still busy after {seconds:g} s", hint="--wait alone waits")

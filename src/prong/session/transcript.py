@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from prong.errors import NotFound
+from prong.model import budget
 from prong.model.record import Record, replace
 from prong.model.sessions import Message, Session
 from prong.redaction.visible import safe
-from prong.transcripts import budget
 
 _OF_A_MESSAGE = 12
 """Token overhead of a message."""
@@ -84,13 +84,13 @@ def page(session: Session, messages: Iterable[Message], request: PageRequest) ->
     shown: list[PageMessage] = []
     used = 0
     number = -1
-    for number, message in enumerate(_wanted(paired(messages), request)):
+    wanted = (message for message in paired(messages) if _is_wanted(message, request))
+    for number, message in enumerate(wanted):
         if number < request.start:
             continue
         room = request.tokens - used - _OF_A_MESSAGE
-        page_message = _shown(
-            message, request, budget.characters(max(room, 1)) if not shown else None
-        )
+        room = None if shown else budget.characters(max(room, 1))
+        page_message = _shown(message, request, room)
         size = budget.estimate(len(page_message.text)) + _OF_A_MESSAGE
         if shown and used + size > request.tokens:
             return SessionPage(session, tuple(shown), used, number)
@@ -103,16 +103,10 @@ def page(session: Session, messages: Iterable[Message], request: PageRequest) ->
     return SessionPage(session, tuple(shown), used, None)
 
 
-def _wanted(messages: Iterator[Message], request: PageRequest) -> Iterator[Message]:
-    for message in messages:
-        if message.role == "thinking" and not request.thinking:
-            continue
-        at = message.turn or 0
-        if request.first is not None and at < request.first:
-            continue
-        if request.last is not None and at > request.last:
-            continue
-        yield message
+def _is_wanted(message: Message, request: PageRequest) -> bool:
+    first, last, at = request.first or 0, request.last, message.turn or 0
+    is_inside = first <= at and (last is None or at <= last)
+    return is_inside and (request.thinking or message.role != "thinking")
 
 
 def _shown(message: Message, request: PageRequest, room: int | None) -> PageMessage:
