@@ -1,8 +1,10 @@
 """Prints the benchmark table of docs/internals/performance.md, in markdown.
 
     python -m benchmarks.run [--rounds 5] [--sessions 2000] [--megabytes 500] [--store FOLDER]
+    python -m benchmarks.run --against COMMIT [...]
 
-Without `--store` the store is made in a temporary folder and removed afterwards.
+Without `--store` the store is made in a temporary folder and removed afterwards. With `--against`
+it prints how this tree compares with a commit instead (`benchmarks/against.py`).
 """
 
 import argparse
@@ -167,6 +169,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=2_000)
     parser.add_argument("--megabytes", type=float, default=500)
     parser.add_argument("--store", type=Path, help="use or make the store here, and keep it")
+    parser.add_argument("--against", metavar="COMMIT", help="compare with this commit instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="prong-bench-") as temporary:
         store = options.store or Path(temporary) / "store"
@@ -176,7 +179,13 @@ def main() -> None:
             size = [f"--sessions={options.sessions}", f"--megabytes={options.megabytes}"]
             subprocess.run([*make, *size], stdout=sys.stderr, check=True)
         manifest = json.loads((store / MANIFEST).read_bytes())
-        best = Bench(store, Path(temporary) / "home", manifest).run(options.rounds)
+        home = Path(temporary) / "home"
+        if options.against:
+            from benchmarks import against  # not before: a large parent has large children
+
+            print(against.table(options.against, store, manifest, home, options.rounds))
+            return
+        best = Bench(store, home, manifest).run(options.rounds)
         python = f"{platform.python_implementation()} {platform.python_version()}"
         system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
         command = f"python -m benchmarks.run --rounds {options.rounds}"

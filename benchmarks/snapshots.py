@@ -54,6 +54,7 @@ class Bench:
     made: int = 0
     environment: dict[str, str] = field(default_factory=dict[str, str])
     transcript: Path | None = None
+    program: str = _PROGRAM
 
     @classmethod
     def make(cls, folder: Path, count: int, changed: int) -> "Bench":
@@ -115,7 +116,7 @@ class Bench:
         given = self.home.tmp / "event.json"
         given.write_text(json.dumps(event))
         program = self.home.tmp / "prong-hook"
-        program.write_text(_PROGRAM)
+        program.write_text(self.program)
         program.chmod(0o755)
         command = ("sh", "-c", '"$1" claude < "$0"', str(given), str(program))
         cost = measure.program(command, environment=self.environment)

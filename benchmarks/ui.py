@@ -23,7 +23,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -116,12 +116,12 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
-def start(variables: Mapping[str, str]) -> Start:
+def start(variables: Mapping[str, str], argv: Sequence[str] = ()) -> Start:
     began = time.perf_counter()
     end = time.monotonic() + _PATIENCE
     printed = b""
     frame: float | None = None
-    with on_terminal([prong_program(), "ui"], variables) as (pid, parent):
+    with on_terminal([*(argv or (prong_program(), "ui"))], variables) as (pid, parent):
         while time.monotonic() < end:
             if not select.select([parent], [], [], 0.5)[0]:
                 continue
