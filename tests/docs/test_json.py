@@ -29,9 +29,10 @@ from prong.model.workers import Evidence, Pane, WorkerInfo, WorkerState, WorkerS
 from prong.session.lineage import Forest, LineageNode
 from prong.session.listing import Listing
 from prong.setup.doctor import Finding
-from prong.setup.mcp import McpPlan, plan_view
+from prong.setup.mcp import McpPlan
 from prong.views import json as views
 from prong.views import search, workers
+from prong.views.setup import mcp_plan
 from prong.workers.request import WorkerPlan, WorkerRequest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
@@ -157,5 +158,5 @@ def test_every_example_is_json(text: str) -> None:
 
 
 def test_mcp() -> None:
-    plan = plan_view(McpPlan("claude", None), done=False)
+    plan = mcp_plan(McpPlan("claude", None), done=False)
     assert list(example("mcp")["mcp"][0]) == list(plan)

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from prong.agents.settings.mcp_base import (
     AgentMcp,
@@ -292,20 +291,3 @@ def _server_of(entry: McpEntry | None) -> McpServer | None:
 
 def _lines(entry: McpEntry | None) -> list[str]:
     return entry.text.split("\n") if entry is not None else []
-
-
-def plan_view(plan: McpPlan, *, done: bool) -> dict[str, Any]:
-    """Convert a plan for `--json`."""
-    change = plan.change
-    return {
-        "agent": plan.agent,
-        "scope": change.scope if change else None,
-        "name": change.name if change else None,
-        "changed": done and plan.needed and plan.error is None,
-        "commands": [list(words) for words in plan.commands] if plan.needed else [],
-        "path": str(plan.path) if plan.path else None,
-        "change": plan.kind,
-        "diff": plan.diff,
-        "notes": list(plan.notes),
-        "problem": plan.error.message if plan.error is not None else None,
-    }

@@ -6,10 +6,9 @@ import os
 import shlex
 import shutil
 import sys
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from prong.agents.stores import AgentStores
 from prong.errors import NotFound, ProngError, Taken, Unavailable, UsageError
@@ -20,7 +19,6 @@ from prong.setup.schedulers.cron import Cron
 from prong.setup.schedulers.job import Job, ScheduledJob, Scheduler
 from prong.setup.schedulers.launchd import Launchd
 from prong.setup.schedulers.systemd import Systemd
-from prong.views import json
 
 SCHEDULERS = ("launchd", "systemd", "cron")
 """In order of preference."""
@@ -41,9 +39,7 @@ class ScheduleState(StrEnum):
 class ScheduleStatus(Record, frozen=True):
     scheduler: str
     state: ScheduleState
-    every: timedelta | None = None
-    commands: tuple[str, ...] = ()
-    next_run: datetime | None = None
+    job: ScheduledJob = ScheduledJob(None, (), active=False)
     problem: str | None = None
     """Why the scheduler cannot be used here, or does not answer."""
 
@@ -161,16 +157,9 @@ def _status(scheduler: Scheduler) -> ScheduleStatus:
     state = ScheduleState.INSTALLED
     if not entry.active:
         state = ScheduleState.OFF
-    elif not _is_current(scheduler, entry):
+    elif not any(scheduler.written(prong_command()) in command for command in entry.commands):
         state = ScheduleState.OUTDATED
-    return ScheduleStatus(
-        scheduler.name, state, entry.every, entry.commands, entry.next_run, missing
-    )
-
-
-def _is_current(scheduler: Scheduler, entry: ScheduledJob) -> bool:
-    program = scheduler.written(prong_command())
-    return any(program in command for command in entry.commands)
+    return ScheduleStatus(scheduler.name, state, entry, missing)
 
 
 def prong_command() -> tuple[str, ...]:
@@ -210,34 +199,3 @@ def _entry(scheduler: Scheduler) -> ScheduledJob | None:
         return scheduler.entry()
     except ProngError:
         return None
-
-
-def status_view(one: ScheduleStatus) -> dict[str, Any]:
-    """Convert a status for `--json`."""
-    return {
-        "with": one.scheduler,
-        "state": one.state.value,
-        "every_s": _seconds(one.every),
-        "commands": list(one.commands),
-        "next": json.time(one.next_run),
-        "problem": one.problem,
-    }
-
-
-def plan_view(plan: SchedulePlan, *, done: bool) -> dict[str, Any]:
-    """Convert a plan for `--json`."""
-    return {
-        "with": plan.scheduler,
-        "changed": done and plan.needed,
-        "every_s": _seconds(plan.every),
-        "commands": list(plan.commands),
-        "files": [
-            {"path": str(edit.path), "change": edit.kind, "diff": edit.diff()}
-            for edit in plan.edits
-        ],
-        "notes": list(plan.notes),
-    }
-
-
-def _seconds(span: timedelta | None) -> int | None:
-    return None if span is None else round(span.total_seconds())

@@ -171,9 +171,9 @@ def test_the_times_of_cron(install: Install, every: timedelta, times: str) -> No
         assert f"\n{times} /".encode() in (plan.edits[0].after or b"")
         app.setup.schedule.change(plan)
         found = {one.scheduler: one for one in app.setup.schedule.status()}["cron"]
-    assert (found.state, found.every) == (ScheduleState.INSTALLED, every)
-    assert found.next_run is not None
-    assert timedelta() < found.next_run - datetime.now(UTC) <= every
+    assert (found.state, found.job.every) == (ScheduleState.INSTALLED, every)
+    assert found.job.next_run is not None
+    assert timedelta() < found.job.next_run - datetime.now(UTC) <= every
 
 
 @pytest.mark.parametrize("every", [timedelta(minutes=45), timedelta(hours=5), timedelta(days=3)])
@@ -249,7 +249,7 @@ def test_a_new_interval_is_told_to_a_timer_that_runs(install: Install) -> None:
         app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
         app.setup.schedule.change(app.setup.schedule.plan_install(timedelta(hours=5)))
         assert calls(asked)[-1] == "--user restart prong-refresh.timer"
-        assert app.setup.schedule.status()[1].every == timedelta(hours=5)
+        assert app.setup.schedule.status()[1].job.every == timedelta(hours=5)
 
 
 def test_a_timer_that_was_turned_off_is_seen_and_turned_on(install: Install) -> None:
@@ -268,7 +268,8 @@ def test_the_next_run_is_asked_for(install: Install) -> None:
     install("systemctl", 'case "$*" in *list-timers*) echo \'[{"next":1796083200000000}]\' ;; esac')
     with App() as app:
         app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
-        assert app.setup.schedule.status()[1].next_run == datetime.fromtimestamp(1796083200, UTC)
+        (status,) = [one for one in app.setup.schedule.status() if one.scheduler == "systemd"]
+        assert status.job.next_run == datetime.fromtimestamp(1796083200, UTC)
 
 
 def test_a_job_that_calls_another_prong_is_outdated(

@@ -16,7 +16,8 @@ from prong.cli.setup.changes import (
     print_outcome,
 )
 from prong.errors import Unavailable
-from prong.setup.mcp import McpPlan, McpSetup, plan_view
+from prong.setup.mcp import McpPlan, McpSetup
+from prong.views.setup import mcp_plan
 from prong.views.text import clean, short_path
 
 _SCOPES = ("user", "local", "project")
@@ -133,4 +134,4 @@ class _McpChanges(Changes[McpPlan]):
         print_outcome(plan.agent, removed=self._removes, more=f" ({scope})")
 
     def view(self, plan: McpPlan, *, done: bool) -> dict[str, Any]:
-        return plan_view(plan, done=done)
+        return mcp_plan(plan, done=done)

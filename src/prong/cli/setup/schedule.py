@@ -16,7 +16,8 @@ from prong.cli.setup.changes import (
     print_notes,
     print_outcome,
 )
-from prong.setup.schedule import SchedulePlan, ScheduleSetup, plan_view, status_view
+from prong.setup.schedule import SchedulePlan, ScheduleSetup
+from prong.views.setup import schedule_plan, schedule_status
 from prong.views.text import clean
 
 _SPAN = re.compile(r"(\d{1,4})\s*(m|min|h|d)", re.IGNORECASE)
@@ -109,21 +110,22 @@ def status(as_json: bool) -> None:
     """Show the scheduled job and its next run."""
     statuses = open_app().setup.schedule.status()
     if as_json:
-        print_json({"schedules": [status_view(job) for job in statuses]})
+        print_json({"schedules": [schedule_status(item) for item in statuses]})
         return
-    jobs = [job for job in statuses if job.state != "none"]
-    for job in jobs:
-        state = styled(job.state.value, fg=_COLOURS[job.state.value])
+    existing = [item for item in statuses if item.state != "none"]
+    for item in existing:
+        job = item.job
+        state = styled(item.state.value, fg=_COLOURS[item.state.value])
         times = f", every {_spoken(job.every)}" if job.every else ""
         next_run = f", next {job.next_run.astimezone():%Y-%m-%d %H:%M}" if job.next_run else ""
-        click.echo(f"{job.scheduler}: {state}{times}{next_run}")
+        click.echo(f"{item.scheduler}: {state}{times}{next_run}")
         for command in job.commands:
             click.echo(f"  {clean(command)}")
-        if job.problem:
-            note(job.problem)
-        if job.state != "installed":
+        if item.problem:
+            note(item.problem)
+        if item.state != "installed":
             note("try: prong schedule install")
-    if not jobs:
+    if not existing:
         click.echo("nothing is scheduled")
 
 
@@ -161,4 +163,4 @@ class _ScheduleChanges(Changes[SchedulePlan]):
         print_outcome(plan.scheduler, removed=plan.remove)
 
     def view(self, plan: SchedulePlan, *, done: bool) -> dict[str, Any]:
-        return plan_view(plan, done=done)
+        return schedule_plan(plan, done=done)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prong.errors import Corrupt, Dirty, External, UsageError
 from prong.files.edits import Edit
-from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, ask, demand, failed
+from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, Scheduler, ask, demand, failed
 
 _BEGIN = f"# {MARKER} Begin."
 _END = "# prong schedule: end."
@@ -23,7 +23,7 @@ _HOUR = 3
 _DAY = timedelta(days=1)
 
 
-class Cron:
+class Cron(Scheduler):
     name = "cron"
 
     def __init__(self, _backups: Path) -> None:

@@ -2,15 +2,19 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import NamedTuple
 
-from prong.errors import External, Unavailable, UsageError
-from prong.files.edits import Edit
+from prong.errors import External, Taken, Unavailable, UsageError
+from prong.files import edits
+from prong.files.edits import Backups, Edit
 
 MARKER = "Written by prong schedule; prong schedule remove takes it away."
 """Identifies prong's own entries."""
@@ -48,35 +52,63 @@ class ScheduledJob(NamedTuple):
     """None when it is expensive to determine."""
 
 
-class Scheduler(Protocol):
+class Scheduler(ABC):
     """A system service that runs jobs. Queries change nothing."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
 
+    @abstractmethod
     def missing(self) -> str | None:
         """Return why it cannot be used here, or None."""
-        ...
 
+    @abstractmethod
     def entry(self) -> ScheduledJob | None:
         """Return prong's job, if any."""
-        ...
 
+    @abstractmethod
     def edits(self, job: Job | None) -> tuple[Edit, ...]:
         """Return the edits that make this prong's only job; None removes it.
 
         Raises `Taken` when prong's file name is used by someone else, and `UsageError` for an
         interval that the scheduler does not support.
         """
-        ...
 
+    @abstractmethod
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
         """Write the edits and enable or disable the job. Raises `Dirty` if files have changed."""
-        ...
 
     def written(self, command: Sequence[str]) -> str:
         """Return a command in the scheduler's own syntax."""
-        ...
+        return shlex.join(command)
+
+
+class FileScheduler(Scheduler):
+    """A scheduler that reads the job from files of its own."""
+
+    def __init__(self, backups: Path, *files: Path) -> None:
+        self._files = files
+        self._backups = Backups(backups, self.name)
+
+    @abstractmethod
+    def _contents(self, job: Job) -> Sequence[bytes]:
+        """Return the contents of the files."""
+
+    def _own(self) -> list[bytes] | None:
+        """Return what the files contain; None if none of them is prong's."""
+        contents = [edits.read(path) or b"" for path in self._files]
+        return contents if any(MARKER.encode() in content for content in contents) else None
+
+    def edits(self, job: Job | None) -> tuple[Edit, ...]:
+        after = self._contents(job) if job is not None else [None for _ in self._files]
+        planned = [
+            Edit(path, edits.read(path), content)
+            for path, content in zip(self._files, after, strict=True)
+        ]
+        for edit in planned:
+            if edit.before is not None and MARKER.encode() not in edit.before:
+                where = str(edit.path)
+                raise Taken(f"prong did not write {where}", hint="rename it", path=where)
+        return tuple(planned)
 
 
 class CommandResult(NamedTuple):

@@ -10,33 +10,30 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
-from prong.errors import ProngError, Taken
-from prong.files import edits
-from prong.files.edits import Backups, Edit
-from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, ask, failed
+from prong.errors import ProngError
+from prong.files.edits import Edit
+from prong.setup.schedulers.job import MARKER, FileScheduler, Job, ScheduledJob, ask, failed
 
 _LABEL = "prong.refresh"
 
 
-class Launchd:
+class Launchd(FileScheduler):
     name = "launchd"
 
     def __init__(self, backups: Path) -> None:
-        self._file = Path.home() / "Library" / "LaunchAgents" / f"{_LABEL}.plist"
-        self._backups = Backups(backups, self.name)
+        super().__init__(backups, Path.home() / "Library" / "LaunchAgents" / f"{_LABEL}.plist")
         self._domain = f"gui/{os.getuid()}"
 
     def missing(self) -> str | None:
         return None if shutil.which("launchctl") else "launchctl is not on PATH"
 
     def entry(self) -> ScheduledJob | None:
-        content = edits.read(self._file)
-        if not _is_ours(content):
+        own = self._own()
+        if own is None:
             return None
-        table = _table(content)
-        seconds = table.get("StartInterval")
+        table = _table(own[0])
+        seconds, words = table.get("StartInterval"), table.get("ProgramArguments")
         every = timedelta(seconds=seconds) if isinstance(seconds, int) else None
-        words = table.get("ProgramArguments")
         commands: tuple[str, ...] = ()
         if isinstance(words, list):
             commands = (shlex.join(map(str, cast(list[Any], words))),)
@@ -46,12 +43,21 @@ class Launchd:
                 active = ask("launchctl", "print", f"{self._domain}/{_LABEL}").status == 0
         return ScheduledJob(every, commands, active)
 
-    def edits(self, job: Job | None) -> tuple[Edit, ...]:
-        before = edits.read(self._file)
-        if before is not None and not _is_ours(before):
-            where = str(self._file)
-            raise Taken(f"prong did not write {where}", hint="rename it", path=where)
-        return (Edit(self._file, before, None if job is None else _content(job)),)
+    def _contents(self, job: Job) -> list[bytes]:
+        words = list(job.commands[0])
+        if len(job.commands) > 1:
+            # A launchd job runs a single program.
+            words = ["/bin/sh", "-c", " && ".join(map(shlex.join, job.commands))]
+        table = {
+            "Label": _LABEL,
+            "ProgramArguments": words,
+            "StartInterval": job.seconds,
+            "ProcessType": "Background",
+            "LowPriorityIO": True,
+            "Nice": 10,
+        }
+        head, plist, rest = plistlib.dumps(table, sort_keys=False).partition(b"<plist")
+        return [head + f"<!-- {MARKER} -->\n".encode() + plist + rest]
 
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
         if remove:
@@ -63,9 +69,10 @@ class Launchd:
             self._turn_off()
         self._backups.install(edits, [None for _ in edits])
         # Older systems know only `load`.
-        modern = ("launchctl", "bootstrap", self._domain, str(self._file))
+        (file,) = map(str, self._files)
+        modern = ("launchctl", "bootstrap", self._domain, file)
         answer = ask(*modern)
-        if answer.status and ask("launchctl", "load", "-w", str(self._file)).status:
+        if answer.status and ask("launchctl", "load", "-w", file).status:
             if not replaced:
                 self._backups.remove([Edit(edit.path, edit.after, None) for edit in edits])
             raise failed(modern, answer)
@@ -74,36 +81,12 @@ class Launchd:
         """Unload the job, if it is loaded."""
         with suppress(ProngError):
             if ask("launchctl", "bootout", f"{self._domain}/{_LABEL}").status:
-                ask("launchctl", "unload", "-w", str(self._file))
-
-    def written(self, command: Sequence[str]) -> str:
-        return shlex.join(command)
+                ask("launchctl", "unload", "-w", str(self._files[0]))
 
 
-def _content(job: Job) -> bytes:
-    words = list(job.commands[0])
-    if len(job.commands) > 1:
-        # A launchd job runs a single program.
-        words = ["/bin/sh", "-c", " && ".join(map(shlex.join, job.commands))]
-    table = {
-        "Label": _LABEL,
-        "ProgramArguments": words,
-        "StartInterval": job.seconds,
-        "ProcessType": "Background",
-        "LowPriorityIO": True,
-        "Nice": 10,
-    }
-    head, plist, rest = plistlib.dumps(table, sort_keys=False).partition(b"<plist")
-    return head + f"<!-- {MARKER} -->\n".encode() + plist + rest
-
-
-def _table(content: bytes | None) -> dict[str, Any]:
+def _table(content: bytes) -> dict[str, Any]:
     try:
-        table: Any = plistlib.loads(content or b"")
+        table: Any = plistlib.loads(content)
     except Exception:  # noqa: BLE001 -- plistlib lets through what its parsers raise
         return {}
     return cast(dict[str, Any], table) if isinstance(table, dict) else {}
-
-
-def _is_ours(content: bytes | None) -> bool:
-    return content is not None and MARKER.encode() in content

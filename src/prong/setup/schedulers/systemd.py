@@ -10,39 +10,39 @@ from pathlib import Path
 from typing import Any
 
 from prong import paths
-from prong.errors import ProngError, Taken
-from prong.files import edits
-from prong.files.edits import Backups, Edit
-from prong.setup.schedulers.job import MARKER, Job, ScheduledJob, ask, demand
+from prong.errors import ProngError
+from prong.files.edits import Edit
+from prong.setup.schedulers.job import MARKER, FileScheduler, Job, ScheduledJob, ask, demand
 
 _NAME = "prong-refresh"
 _TIMER = f"{_NAME}.timer"
 _PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
 _UNSAFE = re.compile(r"[\"'\\]")
-_SERVICE = f"""# {MARKER}
+_HEAD = f"""# {MARKER}
 [Unit]
 Description=prong: bring the search index and the exports up to date
-
+"""
+_SERVICE = """
 [Service]
 Type=oneshot
 Nice=10
-"""
-_TIMES = f"""# {MARKER}
-[Unit]
-Description=prong: bring the search index and the exports up to date
-
+{commands}"""
+_TIMES = """
 [Timer]
 OnActiveSec=5min
+OnUnitActiveSec={seconds}s
+
+[Install]
+WantedBy=timers.target
 """
 
 
-class Systemd:
+class Systemd(FileScheduler):
     name = "systemd"
 
     def __init__(self, backups: Path) -> None:
         folder = paths.config_file().parent.parent / "systemd" / "user"
-        self._files = (folder / f"{_NAME}.service", folder / _TIMER)
-        self._backups = Backups(backups, self.name)
+        super().__init__(backups, folder / f"{_NAME}.service", folder / _TIMER)
 
     def missing(self) -> str | None:
         if shutil.which("systemctl") is None:
@@ -54,10 +54,10 @@ class Systemd:
         return None if answer.status == 0 else "systemd is not running for this user"
 
     def entry(self) -> ScheduledJob | None:
-        contents = [edits.read(path) for path in self._files]
-        if not any(_is_ours(content) for content in contents):
+        own = self._own()
+        if own is None:
             return None
-        service, timer = ((content or b"").decode("utf-8", "replace") for content in contents)
+        service, timer = (content.decode("utf-8", "replace") for content in own)
         commands = tuple(re.findall(r"^ExecStart=(.*)$", service, re.MULTILINE))
         seconds = re.search(r"^OnUnitActiveSec=(\d+)s$", timer, re.MULTILINE)
         every = timedelta(seconds=int(seconds[1])) if seconds else None
@@ -67,19 +67,10 @@ class Systemd:
                 active = ask("systemctl", "--user", "is-active", "--quiet", _TIMER).status == 0
         return ScheduledJob(every, commands, active, _next_run() if active else None)
 
-    def edits(self, job: Job | None) -> tuple[Edit, ...]:
-        contents: list[bytes | None] = [None, None]
-        if job is not None:
-            lines = "".join(f"ExecStart={self.written(command)}\n" for command in job.commands)
-            times = f"OnUnitActiveSec={job.seconds}s\n\n[Install]\nWantedBy=timers.target\n"
-            contents = [(_SERVICE + lines).encode(), (_TIMES + times).encode()]
-        planned: list[Edit] = []
-        for path, content in zip(self._files, contents, strict=True):
-            before = edits.read(path)
-            if before is not None and not _is_ours(before):
-                raise Taken(f"prong did not write {path}", hint="rename it", path=str(path))
-            planned.append(Edit(path, before, content))
-        return tuple(planned)
+    def _contents(self, job: Job) -> list[bytes]:
+        commands = "".join(f"ExecStart={self.written(command)}\n" for command in job.commands)
+        texts = (_SERVICE.format(commands=commands), _TIMES.format(seconds=job.seconds))
+        return [(_HEAD + text).encode() for text in texts]
 
     def apply(self, edits: Sequence[Edit], *, remove: bool) -> None:
         if remove:
@@ -116,10 +107,6 @@ def _word(word: str) -> str:
     if _PLAIN.fullmatch(word.replace("%", "")):
         return escaped
     return '"' + escaped.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _is_ours(content: bytes | None) -> bool:
-    return content is not None and MARKER.encode() in content
 
 
 def _next_run() -> datetime | None:
