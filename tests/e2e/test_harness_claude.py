@@ -8,11 +8,11 @@ import pytest
 
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
-from prong.testing.requests import Item, anthropic_items
 from prong.testing.script import Fail, Hold, Reply, Text, ToolCall, call, say
 from prong.testing.server import RequestKind
 from tests.drivers.claude_cli import ClaudeCli, read_lines
 from tests.drivers.claude_terminal import ClaudeTerminal
+from tests.drivers.requests import Item, anthropic_items
 
 
 def test_a_headless_turn_is_answered_and_stored(

@@ -8,12 +8,12 @@ import pytest
 
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import Item, openai_items
 from prong.testing.script import Fail, Hold, Reply, Text, Thinking, ToolCall, say
 from prong.testing.server import RequestKind
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_server import CodexServer, RpcError
 from tests.drivers.codex_terminal import CodexTerminal
+from tests.drivers.requests import Item, openai_items
 
 
 def prompts(server: FakeOpenAI) -> list[str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from prong.testing.requests import anthropic_items
 from prong.testing.script import Delay, Hold, RedactedThinking, Reply, Text, Thinking, ToolCall
 from prong.testing.server import FakeModelServer, Request, RequestKind, Sink
 
 COMPACT_SIGN = "Your task is to create a detailed summary of"
+REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 
 
 class FakeAnthropic(FakeModelServer):
@@ -86,12 +87,20 @@ def last_prompt(body: Mapping[str, Any]) -> str:
     for message in reversed(list(body.get("messages") or [])):
         if message.get("role") == "assistant":
             break
-        texts = [
-            item.text for item in anthropic_items({"messages": [message]}) if item.role == "user"
-        ]
-        if texts:
-            return texts[-1]
+        content: Any = message.get("content") or []
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        texts = [strip_reminders(item["text"]) for item in blocks if item.get("type") == "text"]
+        if message.get("role") == "user" and any(texts):
+            return next(text for text in reversed(texts) if text)
     return ""
+
+
+def strip_reminders(text: str) -> str:
+    """Remove <system-reminder> blocks; "" if nothing else remains.
+
+    Surrounding whitespace is removed too: Claude Code adds a newline between joined user lines.
+    """
+    return REMINDER.sub("", text).strip()
 
 
 def _stop_reason(reply: Reply) -> str:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from prong.testing.requests import openai_items
 from prong.testing.script import (
     Answer,
     Delay,
@@ -21,6 +20,12 @@ from prong.testing.script import (
 )
 from prong.testing.server import FakeModelServer, Request, RequestKind, Sink
 
+CODEX_INJECTED = ("<environment_context>", "<user_instructions>", "<skills_instructions>")
+"""What Codex adds to user messages itself."""
+_AFTER_PROMPTS = (
+    *("reasoning", "function_call", "function_call_output"),
+    *("custom_tool_call", "custom_tool_call_output"),
+)
 COMPACT_SIGN = "You are performing a CONTEXT CHECKPOINT COMPACTION"
 
 
@@ -104,8 +109,18 @@ class FakeOpenAI(FakeModelServer):
 
 def last_prompt(body: Mapping[str, Any]) -> str:
     """Return the last user text, or "" if an answer or tool result follows it."""
-    items = openai_items(body)
-    return items[-1].text if items and items[-1].role == "user" else ""
+    for entry in reversed(list(body.get("input") or [])):
+        if entry.get("type") in _AFTER_PROMPTS:
+            return ""
+        if entry.get("type", "message") != "message":
+            continue
+        texts = [part["text"] for part in entry.get("content") or [] if "text" in part]
+        if entry.get("role") == "assistant" and texts:
+            return ""
+        texts = [text for text in texts if not text.lstrip().startswith(CODEX_INJECTED)]
+        if entry.get("role") == "user" and texts:
+            return texts[-1]
+    return ""
 
 
 def _item(

@@ -35,12 +35,12 @@ from prong.model.sessions import Turn, TurnKind
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import Item
 from prong.testing.server import FakeModelServer, Request, RequestKind
 from prong.testing.wait import PATIENCE
 from tests.drivers.claude_cli import ClaudeCli, read_lines
 from tests.drivers.codex_cli import CodexCli, native_program
 from tests.drivers.programs import find_program
+from tests.drivers.requests import Item
 from tests.e2e.fidelity.native import NO_RESPONSE, Native, ended
 from tests.e2e.labs.cache import WORKERS
 from tests.e2e.scenario import PROBE, Scenario

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from prong.testing.requests import records
 from prong.testing.wait import PATIENCE
 from tests.drivers.claude_cli import ClaudeCli
 from tests.drivers.codex_cli import CodexCli
+from tests.drivers.requests import records
 
 
 def png(red: int, green: int, blue: int) -> bytes:

@@ -20,8 +20,9 @@ from itertools import pairwise
 from typing import Any, cast
 
 from prong.model.sessions import Conversation, Turn, TurnKind, TurnState
-from prong.testing.requests import Item, anthropic_items, openai_items, strip_reminders
+from prong.testing.anthropic import strip_reminders
 from prong.testing.server import SUMMARY
+from tests.drivers.requests import Item, anthropic_items, openai_items
 from tests.e2e.scenario import Scenario
 
 # What Claude Code says for the model when a conversation ends in a line of the user.

@@ -19,9 +19,9 @@ from prong.errors import ProngError
 from prong.forks.request import ForkRequest
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
-from prong.testing.requests import records
 from prong.testing.server import RequestKind
 from tests.drivers.claude_cli import ClaudeCli, ClaudeRun
+from tests.drivers.requests import records
 from tests.e2e.fidelity.real_sessions import (
     NotResumable,
     Outcome,

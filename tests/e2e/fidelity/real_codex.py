@@ -17,10 +17,10 @@ from prong.errors import ProngError
 from prong.forks.request import ForkRequest
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import records
 from prong.testing.server import RequestKind
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_server import CodexServer, RpcError
+from tests.drivers.requests import records
 from tests.e2e.fidelity.real_sessions import (
     NotResumable,
     Outcome,

@@ -19,12 +19,12 @@ from prong.model.sessions import Message, Session
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import Item, anthropic_items, openai_items
 from prong.testing.script import Reply, Text, ToolCall, say
 from tests.drivers.claude_cli import ClaudeCli
 from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_terminal import CodexTerminal
+from tests.drivers.requests import Item, anthropic_items, openai_items
 from tests.e2e.labs import claude_scenarios, codex_scenarios
 from tests.e2e.labs.cache import ScenarioCache
 from tests.e2e.scenario import PROBE, Scenario

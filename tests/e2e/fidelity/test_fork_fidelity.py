@@ -14,10 +14,10 @@ from itertools import chain, pairwise
 import pytest
 
 from prong.model.sessions import Turn, View
-from prong.testing.requests import CODEX_INJECTED as INJECTED
-from prong.testing.requests import Item
+from prong.testing.openai import CODEX_INJECTED as INJECTED
 from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.drivers.codex_terminal import CodexTerminal
+from tests.drivers.requests import Item
 from tests.e2e.fidelity.compare import (
     Bench,
     Case,

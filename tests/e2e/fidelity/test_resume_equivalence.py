@@ -20,15 +20,15 @@ from prong.agents.base import AgentStore
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.model.sessions import Message, View
-from prong.testing.requests import (
-    CODEX_INJECTED,
+from prong.testing.anthropic import strip_reminders
+from prong.testing.openai import CODEX_INJECTED
+from tests.drivers.claude_cli import read_lines
+from tests.drivers.requests import (
     Item,
     anthropic_items,
     canonical,
     openai_items,
-    strip_reminders,
 )
-from tests.drivers.claude_cli import read_lines
 from tests.e2e.fidelity.native import spoken
 from tests.e2e.labs import claude_scenarios, codex_scenarios
 from tests.e2e.labs.cache import ScenarioCache

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from prong.testing.requests import anthropic_items, openai_items
 from tests.drivers.claude_cli import read_lines
+from tests.drivers.requests import anthropic_items, openai_items
 from tests.e2e.fidelity.pictures import BLUE, RED
 from tests.e2e.labs import claude_scenarios, codex_scenarios
 from tests.e2e.labs.cache import ScenarioCache

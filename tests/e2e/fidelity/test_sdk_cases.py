@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from prong.testing.requests import Item
+from tests.drivers.requests import Item
 from tests.e2e.fidelity.compare import ClaudeBench
 from tests.e2e.labs.cache import ScenarioCache
 from tests.e2e.scenario import PROBE

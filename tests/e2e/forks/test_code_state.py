@@ -17,9 +17,9 @@ import pytest
 from prong.code.snapshots import snapshot as snapshots
 from prong.model.code import TurnKey
 from prong.model.sessions import Turn, TurnState
-from prong.testing.requests import Item
 from prong.testing.script import say
 from tests.drivers.programs import MissingProgram, find_program
+from tests.drivers.requests import Item
 from tests.e2e.fidelity.native import ended, in_free_order
 from tests.e2e.labs.code_day import Day, work
 from tests.e2e.labs.code_lab import Code, Desk, desk_of

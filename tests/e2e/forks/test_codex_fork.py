@@ -25,11 +25,11 @@ from prong.files.publication import Publication
 from prong.model.forks import Child, Cut, ForkPoint, Method
 from prong.model.sessions import Activity, Conversation, Message, Session, SessionRef, Turn
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import Item, openai_items, records
 from prong.testing.script import Hold, Reply, Text
 from prong.testing.wait import wait_until
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_server import CodexServer
+from tests.drivers.requests import Item, openai_items, records
 from tests.e2e.labs.cache import ScenarioCache
 from tests.e2e.scenario import Scenario
 from tests.property.codex_sessions import Thread, legacy

@@ -24,7 +24,6 @@ from prong.code.snapshots import snapshot as snapshots
 from prong.model.code import Snapshot
 from prong.model.sessions import Conversation
 from prong.testing.home import IsolatedHome
-from prong.testing.requests import Item
 from prong.testing.script import Hold, Reply, Text, call, say
 from prong.testing.server import RequestKind
 from prong.testing.wait import PATIENCE, wait_until
@@ -34,6 +33,7 @@ from tests.drivers.claude_cli import ClaudeCli
 from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_terminal import CodexTerminal
+from tests.drivers.requests import Item
 from tests.e2e.command_line import environment
 from tests.e2e.fidelity.native import Native
 from tests.e2e.scenario import PROBE, RememberingAnthropic, RememberingOpenAI, Scenario

@@ -7,11 +7,11 @@ import os
 from typing import Any
 
 from prong.model.record import Record
-from prong.testing.requests import Item, anthropic_items, openai_items, records
 from prong.testing.script import Answer, Reply, ToolCall, say
 from prong.testing.server import Request, RequestKind
 from tests.drivers.claude_cli import ClaudeCli, ClaudeRun
 from tests.drivers.codex_cli import CodexRun
+from tests.drivers.requests import Item, anthropic_items, openai_items, records
 from tests.e2e.workers.typed_workers import WorkerLab
 
 Call = tuple[str, dict[str, Any]]

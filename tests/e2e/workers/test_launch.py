@@ -23,7 +23,6 @@ from prong.model.sessions import Session, View
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import anthropic_items, openai_items
 from prong.testing.script import Fail, Reply, Text, Thinking, ToolCall, say
 from prong.testing.server import FakeModelServer, Request, RequestKind
 from prong.testing.wait import wait_until
@@ -31,6 +30,7 @@ from tests.drivers.claude_cli import ClaudeCli, read_lines
 from tests.drivers.claude_terminal import ClaudeTerminal
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.codex_terminal import CodexTerminal
+from tests.drivers.requests import anthropic_items, openai_items
 
 PROMPTS = [
     "-x --resume nothing",

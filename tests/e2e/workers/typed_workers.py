@@ -17,11 +17,11 @@ import pytest
 from prong.testing.anthropic import FakeAnthropic
 from prong.testing.home import IsolatedHome
 from prong.testing.openai import FakeOpenAI
-from prong.testing.requests import anthropic_items, openai_items
 from prong.testing.script import Reply, call
 from prong.testing.wait import PATIENCE, wait_until
 from tests.drivers.claude_cli import ClaudeCli
 from tests.drivers.codex_cli import CodexCli
+from tests.drivers.requests import anthropic_items, openai_items
 from tests.e2e.command_line import environment
 from tests.interrupts import unmeasured
 

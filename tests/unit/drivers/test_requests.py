@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from prong.testing.requests import (
+from prong.testing.anthropic import strip_reminders
+from tests.drivers.requests import (
     Item,
     anthropic_items,
     canonical,
     openai_items,
     plain_text,
     records,
-    strip_reminders,
 )
 
 

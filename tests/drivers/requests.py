@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
 from prong.model.record import Record
+from prong.testing.anthropic import strip_reminders
+from prong.testing.openai import CODEX_INJECTED
 
 Role = Literal["user", "assistant", "thinking", "call", "result"]
-
-REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
-
-# Codex adds these to user messages itself.
-CODEX_INJECTED = ("<environment_context>", "<user_instructions>", "<skills_instructions>")
 
 
 class Item(Record, frozen=True):
@@ -34,14 +30,6 @@ class Item(Record, frozen=True):
     id: str = ""
     signature: str = ""
     """For thinking: the service's signature or encrypted content."""
-
-
-def strip_reminders(text: str) -> str:
-    """Remove <system-reminder> blocks; "" if nothing else remains.
-
-    Surrounding whitespace is removed too: Claude Code adds a newline between joined user lines.
-    """
-    return REMINDER.sub("", text).strip()
 
 
 def canonical(value: Any) -> str:
