@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from prong.mcp.schemas import input_schema, output_schema
+from prong.mcp.schemas import schema_of
 from prong.mcp.tool import Effect, McpTool
 from prong.mcp.tools import TOOLS
 
@@ -48,12 +48,12 @@ def reference() -> str:
 
 
 def _section(tool: McpTool) -> str:
-    rows = "\n".join(_rows(input_schema(tool.arguments)))
+    rows = "\n".join(_rows(schema_of(tool.arguments)))
     table = f"| argument | type | default | meaning |\n|---|---|---|---|\n{rows}\n\n"
     return (
         f"## {tool.name}\n\n{_wrapped(tool.description)}\n\n{_EFFECTS[tool.effect]}\n\n"
         f"{table if rows else ''}"
-        f"{_wrapped(f'Answers: {_fields(output_schema(tool.result))}.')}\n"
+        f"{_wrapped(f'Answers: {_fields(schema_of(tool.result, nullable=True))}.')}\n"
     )
 
 

@@ -12,31 +12,102 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from functools import partial
-from math import inf
+from functools import partial, wraps
 from threading import Lock
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from prong.api import worker as sync
-from prong.api.functions import WorkerForkArguments
-from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, WorkerArguments, WorkerFacts
-from prong.errors import External
-from prong.model.workers import WorkerState
+from prong.api.requests import WorkerArguments
+from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT
 
 if TYPE_CHECKING:
+    from prong.model.workers import WorkerState
     from prong.workers.request import WorkerPlan
 
 __all__ = ["Worker"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Worker:
+class _Cancelled(Exception):
+    """Ends a wait whose caller was cancelled."""
+
+
+async def _in_thread(
+    work: Callable[[Callable[[], None]], T], undo: Callable[[T], None] = lambda _: None
+) -> T:
+    """Run blocking work; when cancelled, end its waits and undo what it makes.
+
+    The work gets a function that raises once the caller was cancelled.
+    """
+    lock = Lock()
+    made: list[T] = []
+    is_cancelled = False
+
+    def check() -> None:
+        if is_cancelled:
+            raise _Cancelled
+
+    def run() -> T:
+        result = work(check)
+        with lock:
+            made.append(result)
+            is_unwanted = is_cancelled
+        if is_unwanted:
+            undo(result)
+        return result
+
+    try:
+        return await asyncio.to_thread(run)
+    except asyncio.CancelledError:
+        with lock:
+            is_cancelled = True
+            unwanted = list(made)
+        for result in unwanted:  # it was made just before
+            asyncio.get_running_loop().run_in_executor(None, undo, result)
+        raise
+
+
+def _stop(worker: sync.Worker) -> None:
+    worker.stop(force=True)
+
+
+def _awaited(
+    method: Callable[Concatenate[sync.Worker, P], T],
+) -> Callable[Concatenate[AsyncWorker, P], Awaitable[T]]:
+    """Make a method of `prong.Worker` awaitable."""
+
+    @wraps(method)
+    async def run(self: AsyncWorker, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await _in_thread(lambda check: method(self._checked(check), *args, **kwargs))
+
+    return run
+
+
+def _made(
+    method: Callable[Concatenate[sync.Worker, P], sync.Worker],
+) -> Callable[Concatenate[AsyncWorker, P], Awaitable[AsyncWorker]]:
+    """Make a method awaitable that starts another worker."""
+
+    @wraps(method)
+    async def run(self: AsyncWorker, *args: P.args, **kwargs: P.kwargs) -> AsyncWorker:
+        return AsyncWorker(
+            await _in_thread(lambda check: method(self._checked(check), *args, **kwargs), _stop)
+        )
+
+    return run
+
+
+class AsyncWorker:
     """Handle to a worker: `await Worker.create(...)` or `await Worker.open(...)`."""
 
     def __init__(self, worker: sync.Worker) -> None:
         self._worker = worker
+
+    def _checked(self, check: Callable[[], None]) -> sync.Worker:
+        timeout = self._worker.response_timeout
+        return sync.Worker(self.name, response_timeout=timeout, check=check)
 
     @classmethod
     async def create(
@@ -48,14 +119,14 @@ class Worker:
         **arguments: Unpack[WorkerArguments],
     ) -> Self:
         """Start a worker and wait until its session is open."""
-        make = partial(
+        create = partial(
             sync.Worker.create,
             name,
             ready_timeout=ready_timeout,
             response_timeout=response_timeout,
             **arguments,
         )
-        return cls(await _made(make))
+        return cls(await _in_thread(lambda _: create(), _stop))
 
     @classmethod
     async def plan(
@@ -95,97 +166,18 @@ class Worker:
         """Current state: `await worker.state`."""
         return asyncio.to_thread(lambda: self._worker.state)
 
-    async def info(self) -> WorkerFacts:
-        return await asyncio.to_thread(self._worker.info)
-
-    async def send(
-        self,
-        text: str,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109
-        as_command: bool = False,
-    ) -> str:
-        """Send a prompt and return the answer to it when its turn is over."""
-        return await _stepwise(self._worker.sending(text, timeout, as_command=as_command))
-
-    async def wait_idle(self, timeout: float = inf) -> None:  # noqa: ASYNC109
-        """Wait until the worker is idle."""
-        await _stepwise(self._worker.waiting_idle(timeout))
-
-    async def fork(
-        self,
-        name: str | None = None,
-        *,
-        turn: int | str | None = None,
-        **arguments: Unpack[WorkerForkArguments],
-    ) -> Self:
-        """Start a new worker with this conversation, whole or up to a turn."""
-        return type(self)(await _made(partial(self._worker.fork, name, turn=turn, **arguments)))
-
-    async def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:  # noqa: ASYNC109
-        """Start a new worker with a copy of the session and of the whole workspace."""
-        if await self.state is WorkerState.BUSY:
-            # Waiting can be cancelled at any time; making the copy takes only a moment.
-            with suppress(External):  # a worker that ended can be cloned, too
-                await self.wait_idle(timeout)
-        return type(self)(await _made(partial(self._worker.clone, name, timeout=timeout)))
-
-    async def interrupt(self, *, timeout: float = READY_TIMEOUT) -> None:  # noqa: ASYNC109
-        """Interrupt the turn and wait until the worker takes prompts again."""
-        await _stepwise(self._worker.interrupting(timeout))
+    info = _awaited(sync.Worker.info)
+    send = _awaited(sync.Worker.send)
+    wait_idle = _awaited(sync.Worker.wait_idle)
+    interrupt = _awaited(sync.Worker.interrupt)
+    stop = _awaited(sync.Worker.stop)
+    fork = _made(sync.Worker.fork)
+    clone = _made(sync.Worker.clone)
 
     async def restart(self) -> Self:
         """Reopen the session after the worker ended."""
         await asyncio.to_thread(self._worker.restart)
         return self
 
-    async def stop(self, *, force: bool = False) -> None:
-        """Stop the worker."""
-        await asyncio.to_thread(self._worker.stop, force=force)
 
-
-async def _stepwise(steps: Steps[T]) -> T:
-    """Run each step in a thread; cancellation waits for one step at most."""
-    while True:
-        done, result = await asyncio.to_thread(_step, steps)
-        if done:
-            assert result
-            return result[0]
-
-
-def _step(steps: Steps[T]) -> tuple[bool, tuple[T, ...]]:
-    """Advance by one step; return True and the result after the last.
-
-    `StopIteration` cannot leave a thread, hence the tuple.
-    """
-    try:
-        next(steps)
-    except StopIteration as end:
-        return True, (end.value,)
-    return False, ()
-
-
-async def _made(make: Callable[[], sync.Worker]) -> sync.Worker:
-    """Create a worker; when cancelled, stop it as soon as it exists."""
-    lock = Lock()
-    made: list[sync.Worker] = []
-    unwanted = False
-
-    def making() -> sync.Worker:
-        worker = make()
-        with lock:
-            made.append(worker)
-            stop = unwanted
-        if stop:
-            worker.stop(force=True)
-        return worker
-
-    try:
-        return await asyncio.to_thread(making)
-    except asyncio.CancelledError:
-        with lock:
-            unwanted = True
-            created = list(made)
-        for worker in created:  # it was created just before
-            asyncio.get_running_loop().run_in_executor(None, partial(worker.stop, force=True))
-        raise
+Worker = AsyncWorker

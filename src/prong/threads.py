@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -95,40 +95,21 @@ class Newest:
         self._asked += 1
 
 
-_AT_ONCE = 16
-"""Number of concurrent calls; others wait."""
-_REST_EVERY = 60.0
-"""Seconds between checks whether the sentence model is still needed."""
+async def run_in_thread(function: Callable[[], T], *, daemon: bool = False) -> T:
+    """Call a function in a thread of its own; the program ends without it if it is a daemon.
 
+    `asyncio.to_thread` would not do: a call may wait for hours and would use up its pool.
+    """
+    result: Future[T] = Future()
 
-class Desk:
-    def __init__(self, opened: Callable[[], App] = App) -> None:
-        """Open nothing before the first call; `opened` makes the `App` of each thread."""
-        self._opened = opened
-        self._searches = Lane("search", opened)
-        self._calls = ThreadPoolExecutor(_AT_ONCE, "call")
+    def run() -> None:
+        if not result.set_running_or_notify_cancel():
+            return
+        try:
+            with memory_checked():
+                result.set_result(function())
+        except BaseException as error:  # noqa: BLE001 -- raised in the caller
+            result.set_exception(error)
 
-    async def search(self, act: Callable[[App], T]) -> T:
-        """Run a search in the one thread that keeps the index open."""
-        return await self._searches.do(act)
-
-    async def call(self, act: Callable[[App], T]) -> T:
-        """Run a call with its own `App`, concurrently with others."""
-
-        def acted() -> T:
-            with memory_checked(), self._opened() as app:
-                return act(app)
-
-        return await asyncio.get_running_loop().run_in_executor(self._calls, acted)
-
-    async def rest(self) -> None:
-        """Periodically free the sentence model when nobody has searched for a while."""
-        while True:
-            await asyncio.sleep(_REST_EVERY)
-            if self._searches.is_open:
-                await self.search(lambda app: app.search.rest())
-
-    def close(self) -> None:
-        """Accept no more calls; running ones finish."""
-        self._searches.close()
-        self._calls.shutdown(wait=False, cancel_futures=True)
+    Thread(target=run, name="call", daemon=daemon).start()
+    return await asyncio.wrap_future(result)

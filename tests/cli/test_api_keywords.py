@@ -10,8 +10,7 @@ import pytest
 
 import prong
 from prong import aio
-from prong.api.functions import ForkArguments, WorkerForkArguments
-from prong.api.worker import WorkerArguments
+from prong.api.requests import ForkArguments, WorkerArguments, WorkerForkArguments
 from prong.cli.forks.fork import fork as fork_command
 from prong.cli.search.find import find as find_command
 from prong.cli.workers.start import run as run_command

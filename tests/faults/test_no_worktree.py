@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prong.errors import External
-from prong.mcp.problems import problem_of
+from prong.mcp.answers import problem_of
 from tests.cli.code_lab import git
 from tests.cli.shell import prong
 from tests.faults.children import Ended

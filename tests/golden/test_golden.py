@@ -8,7 +8,7 @@ import pytest
 
 from prong import errors
 from prong.cli.main import COMMANDS, main
-from prong.mcp.schemas import input_schema, output_schema
+from prong.mcp.schemas import schema_of
 from prong.mcp.tool import McpTool
 from prong.mcp.tools import TOOLS
 from tests.cli.code_lab import CodeLab
@@ -79,8 +79,8 @@ def test_mcp(tool: McpTool) -> None:
         "title": tool.title,
         "description": tool.description,
         "effect": tool.effect.value,
-        "input": input_schema(tool.arguments),
-        "output": output_schema(tool.result),
+        "input": schema_of(tool.arguments),
+        "output": schema_of(tool.result, nullable=True),
     }
     check(f"mcp/{tool.name}.json", json.dumps(schemas, indent=1, sort_keys=True) + "\n")
 

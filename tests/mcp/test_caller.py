@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prong.app import App
-from prong.mcp.caller import Caller
+from prong.mcp.call import calling_session
 from prong.model.sessions import SessionRef
 from prong.session import own_session
 from prong.testing.home import IsolatedHome
@@ -19,27 +19,27 @@ CODEX = "x-codex-turn-metadata"
 
 @pytest.mark.usefixtures("shell")
 def test_nobody() -> None:
-    assert Caller({}).session(App()) is None
+    assert calling_session({}, App().stores) is None
 
 
 @pytest.mark.usefixtures("shell")
 @pytest.mark.parametrize("told", [None, "x", 5, [], {}, {"thread_id": 5}, {"session_id": None}])
 def test_nonsense_is_nobody(told: object) -> None:
-    assert Caller({CODEX: told}).session(App()) is None
+    assert calling_session({CODEX: told}, App().stores) is None
 
 
 @pytest.mark.usefixtures("shell")
 def test_codex_says_it_with_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "other")
     told = {"session_id": "s", "thread_id": "t", "turn_id": "u"}
-    assert Caller({CODEX: told}).session(App()) == SessionRef("codex", "t")
+    assert calling_session({CODEX: told}, App().stores) == SessionRef("codex", "t")
 
 
 @pytest.mark.usefixtures("shell")
 def test_claude_has_it_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "abc")
-    assert Caller({}).session(App()) == SessionRef("claude", "abc")
+    assert calling_session({}, App().stores) == SessionRef("claude", "abc")
 
 
 def test_what_claude_has_open_now_counts_more(
@@ -49,10 +49,10 @@ def test_what_claude_has_open_now_counts_more(
     monkeypatch.setenv("CLAUDECODE", "1")
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "before")
     registered(isolated_home.claude, os.getppid(), "after")
-    assert Caller({}).session(App()) == SessionRef("claude", "after")
+    assert calling_session({}, App().stores) == SessionRef("claude", "after")
     registered(isolated_home.claude, os.getpid(), "named")
     monkeypatch.setenv("CLAUDE_PID", str(os.getpid()))
-    assert Caller({}).session(App()) == SessionRef("claude", "named")
+    assert calling_session({}, App().stores) == SessionRef("claude", "named")
 
 
 def registered(root: Path, pid: int, session: str) -> None:

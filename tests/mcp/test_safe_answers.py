@@ -1,11 +1,11 @@
 """No key, and no character that nobody sees, gets out: not in any field of any answer or file."""
 
-import asyncio
 import inspect
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast, get_args, get_origin
 
 import msgspec
@@ -15,7 +15,8 @@ from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 from prong import paths
 from prong.errors import NotFound
 from prong.mcp import server
-from prong.mcp.tool import Call, McpTool
+from prong.mcp.call import Call
+from prong.mcp.tool import McpTool
 from prong.mcp.tools import TOOLS
 from prong.model.record import Record, replace
 from prong.storage import connection
@@ -84,7 +85,7 @@ def filled(type_: Any) -> Any:
 def test_every_field_of_every_answer(tool: McpTool) -> None:
     """The tool answers with keys in each field that it has; the boundary is the real one."""
 
-    async def run(_: Call, __: Record) -> Record:
+    def run(_: Call, __: Record) -> Record:
         return msgspec.convert(filled(tool.result), tool.result)
 
     look(answered(replace(tool, run=run)))
@@ -92,13 +93,13 @@ def test_every_field_of_every_answer(tool: McpTool) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS, ids=[tool.name for tool in TOOLS])
 def test_every_field_of_every_problem(tool: McpTool) -> None:
-    async def run(_: Call, __: Record) -> Record:
+    def run(_: Call, __: Record) -> Record:
         details = {PLANTED: PLANTED, "list": [PLANTED, {"path": Path(IN_PATHS)}]}
         raise NotFound(PLANTED, hint=PLANTED, **details)
 
     look(answered(replace(tool, run=run)))
 
-    async def fail(_: Call, __: Record) -> Record:
+    def fail(_: Call, __: Record) -> Record:
         raise ValueError(PLANTED)
 
     look(answered(replace(tool, run=fail)))
@@ -116,7 +117,8 @@ def answered(tool: McpTool) -> CallToolResult:
     known = tool.arguments.__struct_fields__
     given = {name: value for name, value in needed.items() if name in known}
     params = CallToolRequestParams(name=tool.name, arguments=given)
-    return asyncio.run(server._answer(cast(Call, None), {tool.name: tool}, params))
+    call = cast(Call, SimpleNamespace(opened=nullcontext))
+    return server.answered(call, {tool.name: tool}, params)
 
 
 def planted(shell: Shell, folder: str) -> str:

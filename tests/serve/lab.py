@@ -36,7 +36,8 @@ from prong.app import App
 from prong.errors import ProngError
 from prong.serve.server import run
 try:
-    run(App(), lambda path: print(path, flush=True))
+    app = App()
+    run(app.settings, app.terminals, app.state_dir, lambda path: print(path, flush=True))
 except ProngError as error:
     sys.exit(error.message)
 """

@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+import prong
+from prong.api.requests import WorkerArguments, WorkerForkArguments
 from prong.app import App
 from prong.errors import NotFound, ProngError, Unavailable, UsageError
+from prong.serve.routes import FORK_FIELDS, WORKER_FIELDS
 from prong.workers.daemon_socket import address
 from tests.serve.lab import Lab, listening, until
 from tests.terminals.tmux_lab import TmuxLab
@@ -208,6 +211,10 @@ def test_errors_come_back_as_what_they_are(lab: Lab) -> None:
         ("/create", {"project": "/", "hedless": True}, "unknown field 'hedless'"),
         ("/create", {"project": "/", "env": {"A": 1}}, "an object of texts"),
         ("/create", {"project": "/", "place": "moon"}, "is not a place"),
+        ("/fork", {"worker": "calm-otter", "cod": "now"}, "unknown field 'cod'"),
+        ("/fork", {"worker": "calm-otter", "code": "then"}, "'then' is not a code"),
+        ("/fork", {"worker": "calm-otter", "into": "here"}, "into must begin with /"),
+        ("/fork", {"worker": "calm-otter", "trim": "yes"}, "trim must be true or false"),
         ("/send", {"worker": "calm-otter"}, "text is missing"),
         ("/send", {"worker": 1, "text": "x"}, "worker must be a text"),
         ("/wait", {}, "names is missing"),
@@ -219,6 +226,31 @@ def test_errors_come_back_as_what_they_are(lab: Lab) -> None:
             call("POST", path, body)
     with pytest.raises(NotFound):
         call("POST", "/wait", {"names": ["x"], "timeout": 10**400})
+
+
+def test_create_and_fork_take_what_the_python_api_takes() -> None:
+    assert {name.replace("continue", "continue_") for name in WORKER_FIELDS} == set(
+        WorkerArguments.__annotations__
+    )
+    assert set(FORK_FIELDS) == set(WorkerForkArguments.__annotations__)
+
+
+def test_a_fork_at_a_turn_with_its_own_options(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    headless_claude.install(lab.home, monkeypatch)
+    lab.serve()
+    call = lab.daemon.call
+    project = str(lab.home.project())
+    body = {"project": project, "name": "calm-otter", "headless": True, "prompt": "hello"}
+    call("POST", "/create", {**body, "worktree": False})
+    lab.daemon.wait(["calm-otter"], ["idle"], 20)
+    options = {"turn": 1, "code": "head", "branch": "mine", "title": "Other", "model": "opus"}
+    forked = call("POST", "/fork", {"worker": "calm-otter", "prompt": "go on", **options})["worker"]
+    lab.daemon.wait([forked["name"]], ["idle"], 20)
+    assert forked["branch"] == "mine"
+    assert forked["workspace"] != project
+    worker = prong.Worker.open(forked["name"])
+    assert tuple(worker.info().command)[1:3] == ("--model", "opus")
+    assert (worker.info().turn, worker.info().last_input) == (2, "go on")
 
 
 def test_what_is_idle(lab: Lab) -> None:

@@ -1,57 +1,18 @@
 """Functions that most scripts need. Each opens an `App` and closes it again."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack, overload
+from typing import Literal, Unpack, overload
 
+from prong.api.requests import ForkArguments, fork_request, refuse_unknown
 from prong.app import App
 from prong.errors import UsageError
-from prong.forks.request import ForkRequest
-from prong.model.forks import Code, Fork, ForkPlan, Method
+from prong.model.forks import Fork, ForkPlan
 from prong.model.search import SearchRequest, SearchResult
 from prong.model.sessions import Session, Turn
 from prong.model.times import EXAMPLES, moment
-from prong.model.workers import RunOptions
-
-
-def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise `TypeError` for an unknown keyword, suggesting the nearest known one."""
-    for name in given:
-        if name in known:
-            continue
-        matches = get_close_matches(name, known, n=1)
-        suggestion = f": did you mean {matches[0]!r}?" if matches else ""
-        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{suggestion}")
-
-
-class WorkerForkArguments(TypedDict, total=False):
-    """Keyword arguments of `Worker.fork`; `ForkRequest` describes each."""
-
-    into: str | PathLike[str] | None
-    agent: str | None
-    method: Method | str
-    prompt: str | None
-    id: str | None
-    title: str | None
-    retry: bool
-    before_compaction: bool
-    trim: bool
-    code: Code | str | None
-    code_at: str | int | None
-    branch: str | None
-    no_worktree: bool
-    model: str | None
-    skip_permissions: bool
-    settings: str | PathLike[str] | None
-
-
-class ForkArguments(WorkerForkArguments, total=False):
-    """Keyword arguments of `fork`."""
-
-    name: str | None
 
 
 def sessions(agent: str | None = None) -> list[Session]:
@@ -122,9 +83,9 @@ def _path(given: str | PathLike[str] | None) -> Path | None:
 
 def plan_fork(point: str, **arguments: Unpack[ForkArguments]) -> ForkPlan:
     """Return what `fork` would do with the same arguments. Writes nothing."""
-    options = fork_options(arguments)
+    refuse_unknown("fork", arguments, ForkArguments.__annotations__)
     with App() as app:
-        return app.forks.plan(point, options)
+        return app.forks.plan(point, fork_request(**arguments))
 
 
 @overload
@@ -144,41 +105,7 @@ def fork(
     agent is not started: `Fork.launch` says how to. With `dry_run`, return the plan and write
     nothing.
     """
-    options = fork_options(arguments, "dry_run")
+    refuse_unknown("fork", arguments, (*ForkArguments.__annotations__, "dry_run"))
     with App() as app:
-        plan = app.forks.plan(point, options)
+        plan = app.forks.plan(point, fork_request(**arguments))
         return plan if dry_run else app.forks.make(plan)
-
-
-def fork_options(given: ForkArguments, *more: str, function: str = "fork") -> ForkRequest:
-    refuse_unknown(function, given, (*ForkArguments.__annotations__, *more))
-    code = given.get("code")
-    run = RunOptions(
-        model=given.get("model"),
-        skip_permissions=given.get("skip_permissions", False),
-        settings=_path(given.get("settings")),
-    )
-    return ForkRequest(
-        agent=given.get("agent"),
-        into=_path(given.get("into")),
-        method=Method(given.get("method", Method.COPY)),
-        id=given.get("id"),
-        title=given.get("title"),
-        prompt=given.get("prompt"),
-        retry=given.get("retry", False),
-        before_compaction=given.get("before_compaction", False),
-        trim=given.get("trim", False),
-        code=_code(code, no_worktree=given.get("no_worktree", False)),
-        code_at=None if given.get("code_at") is None else str(given.get("code_at")),
-        branch=given.get("branch"),
-        name=given.get("name"),
-        run=run if run != RunOptions() else None,
-    )
-
-
-def _code(code: Code | str | None, *, no_worktree: bool) -> Code | None:
-    if not no_worktree:
-        return None if code is None else Code(code)
-    if code not in (None, Code.NONE):
-        raise UsageError(f"code={str(code)!r} needs a worktree", hint="leave no_worktree out")
-    return Code.NONE

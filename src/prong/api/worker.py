@@ -11,21 +11,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from math import inf
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
-from prong.api.functions import WorkerForkArguments, fork_options, refuse_unknown
+from prong.api.requests import (
+    WorkerArguments,
+    WorkerForkArguments,
+    fork_request,
+    refuse_unknown,
+    worker_request,
+)
 from prong.app import App
 from prong.errors import Busy, External
-from prong.model.record import Record
-from prong.model.workers import Pane, Placement, RunOptions, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.record import Record, asdict
+from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.workers.request import WorkerRequest
 
 if TYPE_CHECKING:
-    from prong.workers.request import WorkerPlan, WorkerRequest
+    from prong.workers.request import WorkerPlan
+    from prong.workers.service import WorkerService
 
 T = TypeVar("T")
 
@@ -33,41 +40,10 @@ READY_TIMEOUT = 60.0
 RESPONSE_TIMEOUT = 1800.0
 _SLICE = 1.0
 """Seconds per step of a wait: it can be cancelled between steps."""
-
 _PRESS_AGAIN = 5.0
 """Seconds until a key is pressed again that a busy UI did not take."""
+_IDLE = (WorkerState.IDLE,)
 _TAKES_PROMPTS = (WorkerState.IDLE, WorkerState.WAITING, WorkerState.UNKNOWN)
-
-Steps = Generator[None, None, T]
-"""Long operation in steps; the return value is the result."""
-
-
-class WorkerArguments(TypedDict, total=False):
-    """Keyword arguments of `Worker.create`; `prong run --help` describes each."""
-
-    agent: str
-    prompt: str | None
-    id: str | None
-    project: str | PathLike[str] | None
-    worktree: bool | None
-    branch: str | None
-    base: str | None
-    model: str | None
-    skip_permissions: bool
-    settings: str | PathLike[str] | None
-    plugin_dirs: Iterable[str | PathLike[str]]
-    extra: Iterable[str]
-    env: Mapping[str, str]
-    command: str | tuple[str, ...] | None
-    commit_turns: bool
-    push: str | None
-    headless: bool
-    trust: bool
-    terminal: str | None
-    place: Placement | str | None
-    resume: str | None
-    fork: str | None
-    continue_: bool
 
 
 class WorkerFacts(Record, frozen=True):
@@ -96,12 +72,21 @@ class Worker:
     """Handle to a worker. Holds no resources, so others may use the worker as well."""
 
     def __init__(
-        self, name: str, *, response_timeout: float = RESPONSE_TIMEOUT, app: App | None = None
+        self,
+        name: str,
+        *,
+        response_timeout: float = RESPONSE_TIMEOUT,
+        app: App | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
-        """Use `create` or `open` instead. Without an `app`, each call opens and closes one."""
+        """Use `create` or `open` instead. Without an `app`, each call opens and closes one.
+
+        A wait calls `check` at least once a second, and ends with what that raises.
+        """
         self.name = name
         self.response_timeout = response_timeout
         self._app = app
+        self._check = check
 
     @classmethod
     def create(
@@ -118,11 +103,13 @@ class Worker:
         Raises `Taken` when the name or the id is in use, and `External` when the agent ended at
         once: its last output is in the details.
         """
-        options = _options(name, arguments, "name", "ready_timeout", "response_timeout", "app")
-        with _opened(app) as opened:
-            worker = opened.workers.starter.start(opened.workers.planner.plan(options))
+        known = (*_CREATE, "ready_timeout", "response_timeout")
+        refuse_unknown("Worker.create", arguments, known)
+        with _workers(app) as workers:
+            plan = workers.planner.plan(worker_request(name, **arguments))
+            worker = workers.starter.start(plan)
             if ready_timeout > 0:
-                opened.workers.states.ready(worker.name, ready_timeout)
+                workers.states.ready(worker.name, ready_timeout)
         return cls(worker.name, response_timeout=response_timeout, app=app)
 
     @classmethod
@@ -134,9 +121,9 @@ class Worker:
         **arguments: Unpack[WorkerArguments],
     ) -> WorkerPlan:
         """Return what `create` would start with the same arguments. Writes nothing."""
-        options = _options(name, arguments, "name", "app")
-        with _opened(app) as opened:
-            return opened.workers.planner.plan(options)
+        refuse_unknown("Worker.create", arguments, _CREATE)
+        with _workers(app) as workers:
+            return workers.planner.plan(worker_request(name, **arguments))
 
     @classmethod
     def open(
@@ -145,17 +132,18 @@ class Worker:
         *,
         response_timeout: float = RESPONSE_TIMEOUT,
         app: App | None = None,
+        check: Callable[[], None] | None = None,
     ) -> Self:
         """Open an existing worker, whoever started it. Raises `NotFound`."""
-        with _opened(app) as opened:
-            opened.workers.records.get(name)
-        return cls(name, response_timeout=response_timeout, app=app)
+        with _workers(app) as workers:
+            workers.records.get(name)
+        return cls(name, response_timeout=response_timeout, app=app, check=check)
 
     @classmethod
     def list(cls, *, app: App | None = None) -> Sequence[Self]:
         """List all recorded workers, oldest first, including those that are gone."""
-        with _opened(app) as opened:
-            return [cls(worker.name, app=app) for worker in opened.workers.records.all()]
+        with _workers(app) as workers:
+            return [cls(worker.name, app=app) for worker in workers.records.all()]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -175,28 +163,14 @@ class Worker:
         return self._status().state
 
     def info(self) -> WorkerFacts:
+        """Record and state of the worker."""
         status = self._status()
-        worker = status.worker
-        return WorkerFacts(
-            name=worker.name,
-            agent=worker.agent,
-            state=status.state,
-            session=worker.session,
-            pane=worker.pane,
-            command=worker.command,
-            workspace=worker.workspace,
-            branch=worker.branch,
-            headless=worker.headless,
-            turn=status.turn,
-            last_input=status.last_input,
-            last_line=status.last_line,
-            fork=worker.fork,
-            forked_from=worker.forked_from,
-        )
+        fields = asdict(status.worker) | asdict(status) | {"state": status.state}
+        return WorkerFacts(**{name: fields[name] for name in WorkerFacts.__struct_fields__})
 
     def _status(self) -> WorkerStatus:
-        with _opened(self._app) as app:
-            return app.workers.states.status(self.name)
+        with _workers(self._app) as workers:
+            return workers.states.status(self.name)
 
     # -- talking -----------------------------------------------------------------------------
 
@@ -207,62 +181,48 @@ class Worker:
         `as_command` the agent takes it as if it were typed, so `/clear` clears and `!ls` runs.
         Raises `Busy` on timeout (the worker continues), and `External` when the worker ended.
         """
-        return finished(self.sending(text, timeout, as_command=as_command))
-
-    def wait_idle(self, timeout: float = inf) -> None:
-        """Wait until the worker is idle. Raises `Busy` on timeout, `External` when it ended."""
-        finished(self.waiting_idle(timeout))
-
-    def sending(
-        self, text: str, timeout: float | None = None, *, as_command: bool = False
-    ) -> Steps[str]:
-        """Run `send` in steps."""
         end = time.monotonic() + (self.response_timeout if timeout is None else timeout)
         sent = None
         while sent is None:
             # A worker that waits for a person refuses the prompt itself.
-            yield from self._at(end, *_TAKES_PROMPTS)
-            with _opened(self._app) as app:
+            self._wait(end, _TAKES_PROMPTS)
+            with _workers(self._app) as workers:
                 # None when another sender was faster.
-                sent = app.workers.prompts.ask(self.name, text, as_command=as_command)
+                sent = workers.prompts.ask(self.name, text, as_command=as_command)
         # After a prompt, the worker does not count as idle before it answered.
-        while True:
-            left = max(end - time.monotonic(), 0.0)
-            try:
-                with _opened(self._app) as app:
-                    status, reply = app.workers.prompts.answer(
-                        sent, min(left, _SLICE), (WorkerState.IDLE,)
-                    )
-            except Busy:
-                if left <= _SLICE:
-                    raise self._late() from None
-                yield
-                continue
-            if reply is None:
-                raise self._gone(status)
-            return reply
+        status, reply = self._in_steps(
+            end, lambda workers, seconds: workers.prompts.answer(sent, seconds, _IDLE)
+        )
+        if reply is None:
+            raise self._gone(status)
+        return reply
 
-    def waiting_idle(self, timeout: float = inf) -> Steps[None]:
-        """Run `wait_idle` in steps."""
-        yield from self._at(time.monotonic() + timeout, WorkerState.IDLE)
+    def wait_idle(self, timeout: float = inf) -> None:
+        """Wait until the worker is idle. Raises `Busy` on timeout, `External` when it ended."""
+        self._wait(time.monotonic() + timeout, _IDLE)
 
-    def _at(self, end: float, *wanted: WorkerState) -> Steps[WorkerStatus]:
+    def _wait(self, end: float, wanted: Sequence[WorkerState]) -> None:
         """Wait until the worker is in one of these states."""
+        (status,) = self._in_steps(
+            end,
+            lambda workers, seconds: workers.states.wait(
+                [self.name], timeout=seconds, until=wanted
+            ),
+        )
+        if status.state is WorkerState.GONE:
+            raise self._gone(status)
+
+    def _in_steps(self, end: float, wait: Callable[[WorkerService, float], T]) -> T:
         while True:
             left = max(end - time.monotonic(), 0.0)
             try:
-                with _opened(self._app) as app:
-                    (status,) = app.workers.states.wait(
-                        [self.name], timeout=min(left, _SLICE), until=wanted
-                    )
+                with _workers(self._app) as workers:
+                    return wait(workers, min(left, _SLICE))
             except Busy:
                 if left <= _SLICE:
                     raise self._late() from None
-                yield
-                continue
-            if status.state is WorkerState.GONE:
-                raise self._gone(status)
-            return status
+            if self._check is not None:
+                self._check()
 
     def _gone(self, status: WorkerStatus) -> External:
         hint = f"prong restart {self.name}"
@@ -291,25 +251,26 @@ class Worker:
         unless the keywords of `prong.fork`, such as `code` and `model`, say otherwise.
         Raises `NotFound` when the worker's session is unknown, or the turn does not exist.
         """
-        options = fork_options({**arguments, "name": name}, "turn", function="Worker.fork")
-        return self._another(
-            lambda app: app.workers.forks.fork(self.name, options=options, turn=turn)
-        )
+        known = (*WorkerForkArguments.__annotations__, "name", "turn")
+        refuse_unknown("Worker.fork", arguments, known)
+        request = fork_request(name=name, **arguments)
+        with _workers(self._app) as workers:
+            return self._started(workers, workers.forks.fork(self.name, options=request, turn=turn))
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
         """Start a copy of the worker, its session and its whole workspace, once it is idle."""
-        from prong.workers.request import WorkerRequest
-
+        if self._check is not None and self.state is WorkerState.BUSY:
+            # Unlike the wait of the cloner, this one can end with what the check raises.
+            with suppress(External):  # a worker that ended can be cloned, too
+                self.wait_idle(timeout)
         request = WorkerRequest(name=name)
-        return self._another(
-            lambda app: app.workers.cloner.clone(self.name, request, timeout=timeout)
-        )
+        with _workers(self._app) as workers:
+            clone = workers.cloner.clone(self.name, request, timeout=timeout)
+            return self._started(workers, clone)
 
-    def _another(self, make: Callable[[App], WorkerInfo]) -> Self:
-        with _opened(self._app) as app:
-            worker = make(app)
-            if not worker.headless:
-                app.workers.states.ready(worker.name, READY_TIMEOUT)
+    def _started(self, workers: WorkerService, worker: WorkerInfo) -> Self:
+        if not worker.headless:
+            workers.states.ready(worker.name, READY_TIMEOUT)
         return type(self)(worker.name, response_timeout=self.response_timeout, app=self._app)
 
     # -- ending ------------------------------------------------------------------------------
@@ -320,91 +281,40 @@ class Worker:
         Raises `Busy` if the worker is still busy at the timeout, and `Unsupported` for a headless
         one: use `stop` for its turn.
         """
-        finished(self.interrupting(timeout))
-
-    def interrupting(self, timeout: float = READY_TIMEOUT) -> Steps[None]:
-        """Run `interrupt` in steps."""
         end = time.monotonic() + timeout
         while True:
-            with _opened(self._app) as app:
-                app.workers.prompts.interrupt(self.name)
+            with _workers(self._app) as workers:
+                workers.prompts.interrupt(self.name)
             try:
-                yield from self._at(min(end, time.monotonic() + _PRESS_AGAIN), WorkerState.IDLE)
+                return self._wait(min(end, time.monotonic() + _PRESS_AGAIN), _IDLE)
             except Busy:
                 if time.monotonic() >= end:
                     raise
-            else:
-                return
 
     def restart(self) -> Self:
         """Reopen the session after the worker ended, and wait until it is open.
 
         Raises `Busy` when the worker runs, and `NotFound` when its folder is gone.
         """
-        with _opened(self._app) as app:
-            app.workers.starter.restart(self.name)
-            app.workers.states.ready(self.name, READY_TIMEOUT)
+        with _workers(self._app) as workers:
+            workers.starter.restart(self.name)
+            workers.states.ready(self.name, READY_TIMEOUT)
         return self
 
     def stop(self, *, force: bool = False) -> None:
         """Stop the worker. Raises `Busy` when it is busy, unless `force` is set."""
-        with _opened(self._app) as app:
-            app.workers.stop(self.name, force=force)
+        with _workers(self._app) as workers:
+            workers.stop(self.name, force=force)
 
 
-def finished(steps: Steps[T]) -> T:
-    """Run all steps and return the result."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+_CREATE = (*WorkerArguments.__annotations__, "name", "app")
 
 
 @contextmanager
-def _opened(app: App | None) -> Generator[App]:
+def _workers(given: App | None) -> Generator[WorkerService]:
     """Open an `App` for one call, or use the given one and leave it open."""
-    if app is not None:
-        yield app
+    if given is not None:
+        yield given.workers
         return
     with App() as own:
-        yield own
-
-
-def _options(name: str | None, given: WorkerArguments, *more: str) -> WorkerRequest:
-    from prong.workers.request import WorkerRequest
-
-    refuse_unknown("Worker.create", given, (*WorkerArguments.__annotations__, *more))
-    place = given.get("place")
-    return WorkerRequest(
-        name=name,
-        agent=given.get("agent"),
-        prompt=given.get("prompt"),
-        id=given.get("id"),
-        project=_path(given.get("project")),
-        worktree=given.get("worktree"),
-        branch=given.get("branch"),
-        base=given.get("base"),
-        run=RunOptions(
-            model=given.get("model"),
-            skip_permissions=given.get("skip_permissions", False),
-            settings=_path(given.get("settings")),
-            plugin_dirs=tuple(Path(folder) for folder in given.get("plugin_dirs", ())),
-            extra=tuple(given.get("extra", ())),
-        ),
-        env=dict(given.get("env", {})),
-        command=given.get("command"),
-        commit_turns=given.get("commit_turns", False),
-        push=given.get("push"),
-        headless=given.get("headless", False),
-        trust=given.get("trust", False),
-        terminal=given.get("terminal"),
-        place=Placement(place) if place is not None else None,
-        resume=given.get("resume"),
-        fork=given.get("fork"),
-        continue_=given.get("continue_", False),
-    )
-
-
-def _path(given: str | PathLike[str] | None) -> Path | None:
-    return Path(given) if given is not None else None
+        yield own.workers

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, cast
 
+from prong.redaction.visible import in_texts
+
 BY_USER = "the user types:"
 
 _Rewrite = Callable[[re.Match[str], str], str]
@@ -77,17 +79,11 @@ def in_answer(value: Any, tool: str) -> Any:
     # A worker's problem also has a message.
     messages = _FIELDS | ({"message"} if "code" in fields else frozenset[str]())
     return {
-        name: _said(item, tool) if name in messages else in_answer(item, tool)
+        name: in_texts(item, lambda text: for_agent(text, tool))
+        if name in messages
+        else in_answer(item, tool)
         for name, item in fields.items()
     }
-
-
-def _said(value: Any, tool: str) -> Any:
-    if isinstance(value, str):
-        return for_agent(value, tool)
-    if isinstance(value, list):
-        return [_said(item, tool) for item in cast(list[Any], value)]
-    return value
 
 
 def _call(tool: str, argument: str, form: str = "{}") -> _Rewrite:

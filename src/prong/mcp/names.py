@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -21,6 +21,13 @@ SkipPermissions = Annotated[
     bool, Meta(description="Bypass permission checks. Refused unless the user allowed it.")
 ]
 Trust = Annotated[bool, Meta(description="Trust its folder. Refused unless the user allowed it.")]
+StartCode = Annotated[
+    Literal["turn", "now", "head", "none"] | None,
+    Meta(
+        description="Code to start from: turn, as of the turn; now, the current code; head, "
+        "the last commit; none, the folder itself without a worktree."
+    ),
+]
 _HINT = "claude:60309e1e, an id, or the name of a worker; @12 behind it is a turn"
 _LONGEST_PATH = 4096
 

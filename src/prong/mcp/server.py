@@ -10,6 +10,7 @@ import logging
 import signal
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, cast
 
 from mcp.server.lowlevel import Server
@@ -19,25 +20,22 @@ from mcp.types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
-    TextContent,
 )
 
 import prong
 from prong.app import App
 from prong.errors import NotFound
-from prong.mcp.caller import Caller
-from prong.mcp.hints import for_agent, in_answer
-from prong.mcp.problems import problem_of
-from prong.mcp.progress import Progress
-from prong.mcp.quoted import fenced
-from prong.mcp.schemas import checked, plain
-from prong.mcp.tool import Call, McpTool
+from prong.mcp.answers import answer, problem_of
+from prong.mcp.call import Call
+from prong.mcp.schemas import checked
+from prong.mcp.tool import McpTool
 from prong.mcp.tools import TOOLS
-from prong.paths import state_dir
-from prong.redaction.visible import safe, safe_value
-from prong.setup.database import notices
-from prong.threads import Desk
+from prong.threads import Lane
 
+_AT_ONCE = 64
+"""Number of concurrent calls, most of which wait for workers."""
+_REST_EVERY = 60.0
+"""Seconds between checks whether the sentence model is still needed."""
 _INSTRUCTIONS = (
     "prong finds past coding-agent sessions (Claude Code, Codex) and forks them at a turn, "
     "together with the code as of that turn. Before work that may have been done or discussed "
@@ -54,26 +52,28 @@ _READING = (
 def build(opened: Callable[[], App] = App, *, read_only: bool = False) -> Server[Any]:
     """Create the server. With `read_only`, it has no tools that write."""
     tools = {tool.name: tool for tool in TOOLS if not (read_only and tool.writes)}
-    desk = Desk(opened)
+    searches = Lane("search", opened)
+    room = asyncio.Semaphore(_AT_ONCE)
 
     @asynccontextmanager
     async def life(_: Server[Any]) -> AsyncGenerator[None]:
-        cleanup = asyncio.create_task(desk.rest())
+        cleanup = asyncio.create_task(_rest(searches))
         try:
             yield
         finally:
             cleanup.cancel()
             with suppress(asyncio.CancelledError):
                 await cleanup
-            desk.close()
+            searches.close()
 
     async def listed(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[tool.described for tool in tools.values()])
 
     async def called(context: Any, params: CallToolRequestParams) -> CallToolResult:
         meta = cast(Mapping[str, Any], context.meta or {})
-        call = Call(desk, Caller(meta), Progress(context.session))
-        return await _answer(call, tools, params)
+        call = Call(opened, searches, meta, context.session)
+        async with room:
+            return await call.run(partial(answered, call, tools, params))
 
     return Server(
         "prong",
@@ -86,27 +86,32 @@ def build(opened: Callable[[], App] = App, *, read_only: bool = False) -> Server
     )
 
 
-async def _answer(
+def answered(
     call: Call, tools: Mapping[str, McpTool], params: CallToolRequestParams
 ) -> CallToolResult:
+    """Check the arguments of a call, run its tool, and convert what that returns or raises."""
     try:
         tool = _named(tools, params.name)
         arguments = checked(tool.arguments, params.arguments, tool.name)
-        result = safe_value(plain(await tool.run(call, arguments)))
-        if not tool.for_user:
-            result = in_answer(result, tool.name)
+        with call.opened():
+            result = tool.run(call, arguments)
+        return answer(result, tool)
     except Exception as error:  # noqa: BLE001 -- whatever it is, the agent gets an answer
         return problem_of(error, params.name)
-    notes = [safe(for_agent(note, tool.name)) for note in notices(state_dir())]
-    texts = [fenced(result), *(f"prong: {note}" for note in notes)]
-    content: list[Any] = [TextContent(type="text", text=text) for text in texts]
-    return CallToolResult(content=content, structured_content=result)
 
 
 def _named(tools: Mapping[str, McpTool], name: str) -> McpTool:
     if name not in tools:
         raise NotFound(f"unknown tool {name}", hint=f"one of {', '.join(tools)}")
     return tools[name]
+
+
+async def _rest(searches: Lane) -> None:
+    """Free the sentence model when nobody has searched for a while."""
+    while True:
+        await asyncio.sleep(_REST_EVERY)
+        if searches.is_open:
+            await searches.do(lambda app: app.search.rest())
 
 
 def run(*, read_only: bool = False) -> None:

@@ -1,24 +1,19 @@
-"""MCP tool definitions, and the context of a call."""
+"""MCP tool definitions."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, get_type_hints
 
 from mcp.types import Tool as Description
 from mcp.types import ToolAnnotations
 
-from prong.app import App
-from prong.mcp.caller import Caller
-from prong.mcp.progress import Progress
-from prong.mcp.schemas import input_schema
+from prong.mcp.call import Call
+from prong.mcp.schemas import schema_of
 from prong.model.record import Record
-from prong.model.sessions import SessionRef
-from prong.threads import Desk
 
-T = TypeVar("T")
 _ALWAYS_LOAD = "anthropic/alwaysLoad"
 
 
@@ -31,25 +26,6 @@ class Effect(StrEnum):
     ENDS = "ends"
 
 
-class Call:
-    """A tool call: who calls, and where the work runs."""
-
-    def __init__(self, desk: Desk, caller: Caller, progress: Progress) -> None:
-        self._desk = desk
-        self._caller = caller
-        self.progress = progress
-
-    async def search(self, act: Callable[[App], T]) -> T:
-        return await self.progress.during(self._desk.search(act))
-
-    async def do(self, act: Callable[[App], T]) -> T:
-        return await self.progress.during(self._desk.call(act))
-
-    def own(self, app: App) -> SessionRef | None:
-        """Return the calling session; None if it is unknown."""
-        return self._caller.session(app)
-
-
 class McpTool(Record, frozen=True, dict=True):
     name: str
     title: str
@@ -57,7 +33,7 @@ class McpTool(Record, frozen=True, dict=True):
     arguments: type[Record]
     result: type[Record]
     effect: Effect
-    run: Callable[[Call, Any], Awaitable[Record]]
+    run: Callable[[Call, Any], Record]
     idempotent: bool = False
     for_user: bool = False
     """The result is for the user to type, so command names are not rewritten."""
@@ -79,7 +55,7 @@ class McpTool(Record, frozen=True, dict=True):
             name=self.name,
             title=self.title,
             description=self.description,
-            input_schema=input_schema(self.arguments),
+            input_schema=schema_of(self.arguments),
             annotations=ToolAnnotations(
                 title=self.title,
                 read_only_hint=not self.writes,
@@ -90,3 +66,23 @@ class McpTool(Record, frozen=True, dict=True):
             ),
             _meta={_ALWAYS_LOAD: True} if self.shown else None,
         )
+
+
+def tool(
+    title: str,
+    description: str,
+    effect: Effect,
+    *,
+    idempotent: bool = False,
+    for_user: bool = False,
+    shown: bool = False,
+) -> Callable[[Callable[[Call, Any], Record]], McpTool]:
+    """Make a tool of a function of a call and its arguments, by its name and its types."""
+
+    def made(run: Callable[[Call, Any], Record]) -> McpTool:
+        _, arguments, result = get_type_hints(run).values()
+        name = run.__name__
+        options = (idempotent, for_user, shown)
+        return McpTool(name, title, description, arguments, result, effect, run, *options)
+
+    return made

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from prong.mcp import names
-from prong.mcp.forked import CODES, forked_session, made_fork, planned_fork
+from prong.mcp.call import Call
 from prong.mcp.schemas import Arguments
 from prong.mcp.shapes import SessionFork
-from prong.mcp.tool import Call, Effect, McpTool
-
-if TYPE_CHECKING:
-    from prong.api.smart_fork import ForkWish
-    from prong.app import App
+from prong.mcp.tool import Effect, tool
 
 
 class ForkSession(Arguments, frozen=True):
@@ -32,13 +28,7 @@ class ForkSession(Arguments, frozen=True):
     project_path: Annotated[
         str | None, Meta(description="Run in this folder instead of a new worktree.")
     ] = None
-    code: Annotated[
-        CODES | None,
-        Meta(
-            description="Code to start from: turn, as of the turn; now, the current code; head, "
-            "the last commit; none, the folder itself without a worktree."
-        ),
-    ] = None
+    code: names.StartCode = None
     branch: Annotated[str | None, Meta(description="Branch name for the worktree.")] = None
     title: Annotated[str | None, Meta(description="Title of the new session.")] = None
     model: Annotated[names.Model | None, Meta(description="Model to use.")] = None
@@ -53,67 +43,47 @@ class ForkSession(Arguments, frozen=True):
     dry_run: Annotated[bool, Meta(description="Only return the plan.")] = False
 
 
-async def fork_session(call: Call, given: ForkSession) -> SessionFork:
-    from prong.api import smart_fork
-
-    session = names.session(given.session, given.turn) if given.session is not None else None
-    wish = _wish(given)
-
-    def fork(app: App) -> SessionFork:
-        point, notes = session, tuple[str, ...]()
-        if point is None:
-            own = call.own(app)
-            if given.turn is None:
-                point = smart_fork.own_point(app, own)
-                notes = (f"forked at {point}: the turn before this one",)
-            else:
-                point = f"{smart_fork.known(own)}@{given.turn}"
-        plan = smart_fork.plan(app, point, wish)
-        if given.dry_run:
-            return SessionFork(plan=planned_fork(plan), notes=notes)
-        if not given.run:
-            return SessionFork(fork=made_fork(app.forks.make(plan)), notes=notes)
-        running = smart_fork.start(app, plan, wish, call.progress.say)
-        return SessionFork(
-            fork=made_fork(running.fork), forked_session=forked_session(running), notes=notes
-        )
-
-    return await call.do(fork)
-
-
-def _wish(given: ForkSession) -> ForkWish:
-    from prong.api.smart_fork import ForkWish
+@tool(
+    "Fork a session",
+    "Fork a session at a turn, with the code as of that turn in a new worktree, and run the "
+    "fork as a worker in a terminal pane. Without a session, forks yourself at the turn before "
+    "this one. The source is not changed.",
+    Effect.WRITES,
+)
+def fork_session(call: Call, given: ForkSession) -> SessionFork:
+    from prong.api.requests import fork_request, worker_request
     from prong.errors import UsageError
-    from prong.model.forks import Code
+    from prong.mcp import forking
 
     if not given.run and (given.name or given.headless):
         raise UsageError("name and headless need a worker", hint="leave run out")
-    return ForkWish(
-        prompt=names.prompt(given.prompt),
-        name=given.name,
+    fork = fork_request(
         agent=given.agent,
-        project=names.folder(given.project_path),
-        code=Code(given.code) if given.code else None,
+        into=names.folder(given.project_path),
+        code=given.code,
         branch=given.branch,
         title=given.title,
         model=given.model,
-        headless=given.headless,
-        run=given.run,
         skip_permissions=given.skip_permissions,
+    )
+    worker = worker_request(
+        given.name or None,
+        prompt=names.prompt(given.prompt),
+        headless=given.headless,
         trust=given.trust,
     )
-
-
-TOOLS = (
-    McpTool(
-        "fork_session",
-        "Fork a session",
-        "Fork a session at a turn, with the code as of that turn in a new worktree, and run the "
-        "fork as a worker in a terminal pane. Without a session, forks yourself at the turn before "
-        "this one. The source is not changed.",
-        ForkSession,
-        SessionFork,
-        Effect.WRITES,
-        fork_session,
-    ),
-)
+    notes = tuple[str, ...]()
+    if given.session is not None:
+        point = names.session(given.session, given.turn)
+    elif given.turn is not None:
+        point = f"{forking.known(call.own)}@{given.turn}"
+    else:
+        point = forking.own_point(call)
+        notes = (f"forked at {point}: the turn before this one",)
+    plan = forking.plan(call, point, fork, worker, run=given.run)
+    if given.dry_run:
+        return SessionFork(plan=forking.planned_fork(plan), notes=notes)
+    if not given.run:
+        return SessionFork(fork=forking.made_fork(call.app.forks.make(plan)), notes=notes)
+    made, session = forking.start(call, plan, worker)
+    return SessionFork(fork=forking.made_fork(made), forked_session=session, notes=notes)

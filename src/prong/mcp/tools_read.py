@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from prong.mcp import names
+from prong.mcp.call import Call
 from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import MessageText, SessionText, TurnFacts, TurnList
-from prong.mcp.tool import Call, Effect, McpTool
+from prong.mcp.tool import Effect, tool
 from prong.mcp.tools_search import session_facts
-
-if TYPE_CHECKING:
-    from prong.app import App
+from prong.model.sessions import Turn as SessionTurn
 
 Session = Annotated[
     str,
@@ -43,7 +42,13 @@ class ListTurns(Arguments, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=200, description="Maximum number.")] = 50
 
 
-async def read_session(call: Call, given: ReadSession) -> SessionText:
+@tool(
+    "Read a session",
+    "Read the transcript of a session in pages of about max_tokens. Secrets are masked. For "
+    "the next page, call again with the same arguments and `next` as `page`.",
+    Effect.READS,
+)
+def read_session(call: Call, given: ReadSession) -> SessionText:
     from prong.errors import UsageError
     from prong.model.record import asdict
     from prong.redaction.visible import safe
@@ -63,76 +68,52 @@ async def read_session(call: Call, given: ReadSession) -> SessionText:
         output=given.tool_output,
         thinking=given.thinking,
     )
-
-    def read(app: App) -> SessionText:
-        page = app.sessions.page(name, request)
-        return SessionText(
-            session=session_facts(json.session(page.session)),
-            messages=[shaped(MessageText, asdict(message)) for message in page.messages],
-            tokens=page.tokens,
-            next=str(page.next) if page.next is not None else None,
-        )
-
-    return await call.do(read)
+    page = call.app.sessions.page(name, request)
+    return SessionText(
+        session=session_facts(json.session(page.session)),
+        messages=[shaped(MessageText, asdict(message)) for message in page.messages],
+        tokens=page.tokens,
+        next=str(page.next) if page.next is not None else None,
+    )
 
 
-async def list_turns(call: Call, given: ListTurns) -> TurnList:
+@tool(
+    "List the turns of a session",
+    "List the turns of a session: prompt, time, files, and whether the code was captured. "
+    "Fork one with fork_session.",
+    Effect.READS,
+)
+def list_turns(call: Call, given: ListTurns) -> TurnList:
+    from prong.views import json
+
+    sessions = call.app.sessions
+    session = sessions.get(names.session(given.session))
+    conversation = call.app.code.with_code(sessions.conversation(session))
+    turns = conversation.turns
+    shown = turns[given.from_turn - 1 : given.from_turn - 1 + given.limit]
+    after = given.from_turn + len(shown)
+    return TurnList(
+        session=session_facts(json.session(conversation.session)),
+        turns=[_turn_facts(turn) for turn in shown],
+        total=len(turns),
+        next_turn=after if after <= len(turns) else None,
+        abandoned=len(conversation.abandoned),
+        compactions=list(conversation.compactions),
+    )
+
+
+def _turn_facts(turn: SessionTurn) -> TurnFacts:
     from prong.code import gaps as code_gaps
     from prong.redaction.visible import safe
     from prong.views import json
 
-    name = names.session(given.session)
-
-    def listed(app: App) -> TurnList:
-        conversation = app.code.with_code(app.sessions.conversation(app.sessions.get(name)))
-        turns = conversation.turns
-        shown = turns[given.from_turn - 1 : given.from_turn - 1 + given.limit]
-        after = given.from_turn + len(shown)
-        facts: list[TurnFacts] = []
-        for turn in shown:
-            view = json.turn(turn)
-            # Masked before it is cut: half a key would not be recognized.
-            prompt = safe(view["prompt"])
-            prompt = prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ..."
-            gaps = code_gaps.summary(turn.gaps)
-            fields = {
-                **view,
-                "prompt": prompt,
-                "files": view["files"][:_FILES],
-                "code_gaps": safe(gaps) if gaps else None,
-            }
-            facts.append(shaped(TurnFacts, fields))
-        return TurnList(
-            session=session_facts(json.session(conversation.session)),
-            turns=facts,
-            total=len(turns),
-            next_turn=after if after <= len(turns) else None,
-            abandoned=len(conversation.abandoned),
-            compactions=list(conversation.compactions),
-        )
-
-    return await call.do(listed)
-
-
-TOOLS = (
-    McpTool(
-        "read_session",
-        "Read a session",
-        "Read the transcript of a session in pages of about max_tokens. Secrets are masked. For "
-        "the next page, call again with the same arguments and `next` as `page`.",
-        ReadSession,
-        SessionText,
-        Effect.READS,
-        read_session,
-    ),
-    McpTool(
-        "list_turns",
-        "List the turns of a session",
-        "List the turns of a session: prompt, time, files, and whether the code was captured. "
-        "Fork one with fork_session.",
-        ListTurns,
-        TurnList,
-        Effect.READS,
-        list_turns,
-    ),
-)
+    view = json.turn(turn)
+    # Masked before it is cut: half a key would not be recognized.
+    prompt = safe(view["prompt"])
+    gaps = code_gaps.summary(turn.gaps)
+    fields = {
+        "prompt": prompt if len(prompt) <= _PROMPT else f"{prompt[:_PROMPT]} ...",
+        "files": view["files"][:_FILES],
+        "code_gaps": safe(gaps) if gaps else None,
+    }
+    return shaped(TurnFacts, {**view, **fields})

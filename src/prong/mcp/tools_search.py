@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
 from prong.mcp import names
-from prong.mcp.forked import CODES, forked_session, planned_fork
+from prong.mcp.call import Call
 from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import (
     EngineAttempt,
@@ -17,12 +16,10 @@ from prong.mcp.shapes import (
     SessionMatch,
     SmartForkResult,
 )
-from prong.mcp.tool import Call, Effect, McpTool
+from prong.mcp.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from prong.api.smart_fork import ForkWish
-    from prong.app import App
-    from prong.model.search import IndexProgress, SearchRequest, SearchResult
+    from prong.model.search import SearchRequest, SearchResult
     from prong.model.sessions import SessionRef
 
 _LONGEST = 72
@@ -69,13 +66,7 @@ class SmartFork(Arguments, frozen=True):
     include_self: IncludeSelf = False
     prompt: Annotated[str | None, Meta(description="The fork's first prompt.")] = None
     name: Annotated[str | None, Meta(description="Name of the fork's worker.")] = None
-    code: Annotated[
-        CODES | None,
-        Meta(
-            description="Code to start from: turn, as of the turn; now, the current code; head, "
-            "the last commit; none, the folder itself without a worktree."
-        ),
-    ] = None
+    code: names.StartCode = None
     headless: Annotated[
         bool, Meta(description="Run the fork without a terminal pane; needs a prompt.")
     ] = False
@@ -108,31 +99,24 @@ class FindSessions(Arguments, frozen=True):
     include_self: IncludeSelf = False
 
 
-async def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
-    from prong.api import smart_fork as smart_forking
+@tool(
+    "Search past sessions and fork one",
+    "Search past Claude Code and Codex sessions for what you want to do. Returns ranked turns. "
+    "With fork_index or auto_fork, forks that session at that turn, with the code as of that "
+    "turn, and runs the fork as a worker in a terminal pane. The past session is not changed. "
+    "To fork a result of an earlier search, call fork_session with its ref.",
+    Effect.WRITES,
+    shown=True,
+)
+def smart_fork(call: Call, given: SmartFork) -> SmartForkResult:
+    from prong.mcp import forking
 
     _check(given)
-
-    def search(app: App) -> tuple[SearchResult, SessionRef | None]:
-        own = call.own(app)
-        report = _told(call.progress.say)
-        return smart_forking.search(app, _request(given, own), report), own
-
-    result, own = await call.search(search)
+    result, own = forking.search(call, _request(given), include_self=given.include_self)
     answer = _answer(result, own, given)
-    if not (given.auto_fork or given.fork_index is not None):
-        return shaped(SmartForkResult, answer)
-    wish = _wish(given)
-
-    def fork(app: App) -> dict[str, Any]:
-        plan, reasons = smart_forking.plan_of(app, result, given.fork_index, wish)
-        notes = [*answer["notes"], *reasons]
-        if given.dry_run:
-            return {"plan": planned_fork(plan), "notes": notes}
-        running = smart_forking.start(app, plan, wish, call.progress.say)
-        return {"forked_session": forked_session(running), "notes": notes}
-
-    return shaped(SmartForkResult, {**answer, **await call.do(fork)})
+    if given.auto_fork or given.fork_index is not None:
+        answer |= _fork(call, given, result, answer["notes"])
+    return shaped(SmartForkResult, answer)
 
 
 def _check(given: SmartFork) -> None:
@@ -147,55 +131,59 @@ def _check(given: SmartFork) -> None:
         raise UsageError(f"{extra[0]} needs a fork", hint="fork_index or auto_fork as well")
 
 
-def _wish(given: SmartFork) -> ForkWish:
-    from prong.api.smart_fork import ForkWish
-    from prong.model.forks import Code
+def _fork(call: Call, given: SmartFork, result: SearchResult, notes: list[str]) -> dict[str, Any]:
+    from prong.api.requests import fork_request, worker_request
+    from prong.mcp import forking
 
-    return ForkWish(
+    fork = fork_request(code=given.code, skip_permissions=given.skip_permissions)
+    worker = worker_request(
+        given.name or None,
         prompt=names.prompt(given.prompt),
-        name=given.name,
-        code=Code(given.code) if given.code else None,
         headless=given.headless,
-        skip_permissions=given.skip_permissions,
         trust=given.trust,
     )
+    plan, reasons = forking.plan_hit(call, result, given.fork_index, fork, worker)
+    notes = [*notes, *reasons]
+    if given.dry_run:
+        return {"plan": forking.planned_fork(plan), "notes": notes}
+    _, session = forking.start(call, plan, worker)
+    return {"forked_session": session, "notes": notes}
 
 
-async def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
-    from prong.api import smart_fork as smart_forking
+@tool(
+    "Find past sessions",
+    "Search past Claude Code and Codex sessions. Returns the best turn of each session; "
+    "without an intent, the newest sessions.",
+    Effect.READS,
+)
+def find_sessions(call: Call, given: FindSessions) -> FoundSessions:
+    from prong.mcp import forking
 
     if given.intent is None:
-        return await call.do(lambda app: _newest(app, call, given))
-
-    def search(app: App) -> FoundSessions:
-        own = call.own(app)
-        report = _told(call.progress.say)
-        result = smart_forking.search(app, _request(given, own), report)
-        return shaped(FoundSessions, _answer(result, own, given))
-
-    return await call.search(search)
+        return _newest(call, given)
+    result, own = forking.search(call, _request(given), include_self=given.include_self)
+    return shaped(FoundSessions, _answer(result, own, given))
 
 
-def _newest(app: App, call: Call, given: FindSessions) -> FoundSessions:
+def _newest(call: Call, given: FindSessions) -> FoundSessions:
     from prong.errors import UsageError
     from prong.session.listing import SessionFilter
     from prong.views import json
 
     if given.files or given.has_snapshot:
         raise UsageError("files and has_snapshot narrow a search", hint="intent: what it was about")
-    own = call.own(app)
     notes: list[str] = []
-    folder = names.folder(given.project_path)
-    project = app.sessions.project(folder, notes) if folder else None
+    folder, sessions = names.folder(given.project_path), call.app.sessions
+    project = sessions.project(folder, notes) if folder else None
     filters = SessionFilter(given.agent, project, names.time(given.since), given.limit + 1)
-    listing = app.sessions.list(filters)
-    chosen = [session for session in listing.sessions if given.include_self or session.ref != own]
+    listing = sessions.list(filters)
+    chosen = [item for item in listing.sessions if given.include_self or item.ref != call.own]
     return FoundSessions(
         query=None,
         sessions=tuple([session_facts(json.session(session)) for session in chosen[: given.limit]]),
         total=len(chosen) + listing.more,
         notes=tuple(notes),
-        own_session=str(own) if own else None,
+        own_session=str(call.own) if call.own else None,
     )
 
 
@@ -203,7 +191,7 @@ def session_facts(view: dict[str, Any]) -> SessionFacts:
     return shaped(SessionFacts, {**view, "title": _cut(view["title"]) or ""})
 
 
-def _request(given: SmartFork | FindSessions, own: SessionRef | None) -> SearchRequest:
+def _request(given: SmartFork | FindSessions) -> SearchRequest:
     from prong.model.search import SearchRequest
 
     return SearchRequest(
@@ -219,16 +207,7 @@ def _request(given: SmartFork | FindSessions, own: SessionRef | None) -> SearchR
         by_session=True,
         engine=given.engine,
         collection=given.collection,
-        without=(own,) if own and not given.include_self else (),
     )
-
-
-def _told(say: Callable[[str], None]) -> Callable[[IndexProgress], None]:
-    def told(now: IndexProgress) -> None:
-        phase = "reading sessions" if now.phase == "sessions" else "embedding"
-        say(f"{phase}: {now.done} of {now.total}")
-
-    return told
 
 
 def _answer(
@@ -300,30 +279,3 @@ def _fitting(text: str, room: int) -> int:
         if room < 0:
             return count
     return len(text)
-
-
-TOOLS = (
-    McpTool(
-        "smart_fork",
-        "Search past sessions and fork one",
-        "Search past Claude Code and Codex sessions for what you want to do. Returns ranked turns. "
-        "With fork_index or auto_fork, forks that session at that turn, with the code as of that "
-        "turn, and runs the fork as a worker in a terminal pane. The past session is not changed. "
-        "To fork a result of an earlier search, call fork_session with its ref.",
-        SmartFork,
-        SmartForkResult,
-        Effect.WRITES,
-        smart_fork,
-        shown=True,
-    ),
-    McpTool(
-        "find_sessions",
-        "Find past sessions",
-        "Search past Claude Code and Codex sessions. Returns the best turn of each session; "
-        "without an intent, the newest sessions.",
-        FindSessions,
-        FoundSessions,
-        Effect.READS,
-        find_sessions,
-    ),
-)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
 from prong.mcp import names
+from prong.mcp.call import Call
 from prong.mcp.hints import BY_USER
 from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import PlannedWorker, Problem, Spawned, SpawnedWorkers
-from prong.mcp.tool import Call, Effect, McpTool
-from prong.mcp.workers import worker
+from prong.mcp.tool import Effect, tool
+from prong.mcp.tools_workers import worker_row
+from prong.model.record import Record, replace
 
 if TYPE_CHECKING:
-    from prong.api.spawn import SpawnedWorker, WorkerWish
-    from prong.app import App
-    from prong.model.workers import Placement
+    from prong.errors import ProngError
+    from prong.model.workers import WorkerInfo, WorkerStatus
+    from prong.workers.request import WorkerPlan, WorkerRequest
 
+log = logging.getLogger(__name__)
+
+_READY = 30.0
+"""Seconds for all workers together to open their sessions."""
+_LONGEST_LABEL = 100
 Layout = Literal["auto", "new", "split", "tab", "window"]
 
 
@@ -79,33 +88,177 @@ class SpawnWorkers(Arguments, frozen=True):
     dry_run: Annotated[bool, Meta(description="Only return the plan.")] = False
 
 
-async def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
-    from prong.api import spawn as worker_spawning
+@tool(
+    "Start workers",
+    "Start agents as workers, each in a terminal pane and, in a git repository, in its own "
+    "worktree. One that fails does not stop the others. A worker can resume a session "
+    "(resume_session_id), the newest one (continue_session), or run a fork (fork_from).",
+    Effect.WRITES,
+)
+def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
+    from prong.errors import UsageError
 
-    wishes = [_wish(row) for row in given.workers]
-    place = _place(given.layout)
+    named = [config.name for config in given.workers if config.name]
+    if len(set(named)) < len(named):
+        raise UsageError("two workers cannot have one name", hint="a name is made up for each")
+    # A wrong form of a name refuses the whole call, before any worker starts.
+    for config in given.workers:
+        names.folder(config.project_path)
+        for session in filter(None, (config.fork_from, config.resume_session_id)):
+            names.session(session)
+    results: list[_Result] = []
+    for number, config in enumerate(given.workers, start=1):
+        call.say(f"starting worker {number} of {len(given.workers)}")
+        results.append(_started(call, given, config))
+    call.say("waiting until they have started")
+    end = time.monotonic() + _READY
+    results = [_ready(call, result, end) for result in results]
+    spawned = [_spawned(number, result) for number, result in enumerate(results, start=1)]
+    awaiting = [row.name for row in spawned if row.started and row.awaiting_task and row.name]
+    return SpawnedWorkers(
+        workers=spawned,
+        count=sum(row.started for row in spawned),
+        failed=sum(row.problem is not None for row in spawned),
+        layout=given.layout,
+        workers_awaiting_task=awaiting,
+        hint=_hint(given, spawned, awaiting),
+    )
 
-    def spawn(app: App) -> SpawnedWorkers:
-        results = worker_spawning.spawn(
-            app,
-            wishes,
-            place,
-            asking=call.own(app),
-            dry_run=given.dry_run,
-            told=call.progress.say,
+
+class _Result(Record, frozen=True):
+    """What became of one worker."""
+
+    config: WorkerConfig
+    plan: WorkerPlan | None = None
+    worker: WorkerInfo | None = None
+    status: WorkerStatus | None = None
+    error: ProngError | None = None
+    """Why the worker was not started, or does not run."""
+
+
+def _started(call: Call, given: SpawnWorkers, config: WorkerConfig) -> _Result:
+    """Start one worker. A failure does not stop the others."""
+    workers = call.app.workers
+    result = _Result(config)
+    try:
+        plan = workers.planner.plan(_request(call, config, given.layout))
+        result = _Result(config, plan)
+        if plan.fork is not None:
+            call.permissions.require_inherited(plan.fork.agent, plan.fork.command)
+        return result if given.dry_run else _Result(config, plan, workers.starter.start(plan))
+    except Exception as error:  # noqa: BLE001 -- the caller must learn which were started
+        return replace(result, error=_problem(error))
+
+
+def _ready(call: Call, result: _Result, end: float) -> _Result:
+    if result.worker is None:
+        return result
+    try:
+        left = max(end - time.monotonic(), 0.0)
+        status = call.app.workers.states.ready(result.worker.name, left)
+    except Exception as error:  # noqa: BLE001 -- as above
+        return replace(result, error=_problem(error))
+    return replace(result, worker=status.worker, status=status)
+
+
+def _problem(error: Exception) -> ProngError:
+    from prong.errors import ProngError
+
+    if isinstance(error, ProngError):
+        return error
+    log.error("a worker could not be started", exc_info=error)
+    return ProngError(f"{type(error).__name__}: {error}", hint="this is a bug in prong")
+
+
+def _request(call: Call, config: WorkerConfig, layout: Layout) -> WorkerRequest:
+    from prong.api.requests import worker_request
+    from prong.workers.launch import environment
+
+    _check(config)
+    call.permissions.require(skip_permissions=config.skip_permissions, trust=config.trust)
+    source, is_fork = _source(call, config)
+    folders = config.plugin_dir or []
+    worktree = config.worktree or WorktreeConfig()
+    use_worktree = config.use_worktree
+    if use_worktree is None and (worktree.branch or worktree.base):
+        use_worktree = True
+    place = None if config.headless or layout == "auto" else layout
+    labels = {environment.BADGE: config.badge, environment.ISSUE: config.issue_id}
+    return worker_request(
+        config.name,
+        agent=config.agent_type,
+        prompt=_prompt(config),
+        project=names.folder(config.project_path),
+        worktree=use_worktree,
+        branch=worktree.branch,
+        base=worktree.base,
+        model=config.model,
+        skip_permissions=config.skip_permissions,
+        plugin_dirs=[folders] if isinstance(folders, str) else folders,
+        env={name: value for name, value in labels.items() if value},
+        headless=config.headless,
+        trust=config.trust,
+        terminal=call.permissions.terminal(headless=config.headless),
+        place="window" if place == "new" else place,
+        resume=None if is_fork else source,
+        fork=source if is_fork else None,
+    )
+
+
+def _check(config: WorkerConfig) -> None:
+    """Raise `UsageError` for options that exclude each other."""
+    from prong.errors import UsageError
+
+    used = [
+        name
+        for name in ("fork_from", "resume_session_id", "continue_session")
+        if getattr(config, name)
+    ]
+    if len(used) > 1:
+        raise UsageError(f"{used[0]} and {used[1]} exclude each other", hint=f"leave {used[1]} out")
+    if config.fork_session and not used:
+        raise UsageError(
+            "fork_session does not say what to fork", hint="fork_from, or resume_session_id"
         )
-        spawned = [_spawned(number, row) for number, row in enumerate(results, start=1)]
-        awaiting = [row.name for row in spawned if row.started and row.awaiting_task and row.name]
-        return SpawnedWorkers(
-            workers=spawned,
-            count=sum(row.started for row in spawned),
-            failed=sum(row.problem is not None for row in spawned),
-            layout=given.layout,
-            workers_awaiting_task=awaiting,
-            hint=_hint(given, spawned, awaiting),
-        )
+    for label in (config.badge, config.issue_id):
+        if label and (len(label) > _LONGEST_LABEL or not label.isprintable()):
+            raise UsageError(
+                "a badge and an issue_id are one line each",
+                hint=f"at most {_LONGEST_LABEL} letters",
+            )
 
-    return await call.do(spawn)
+
+def _source(call: Call, config: WorkerConfig) -> tuple[str | None, bool]:
+    """Return the session to resume or to fork, and whether to fork it."""
+    if config.fork_from:
+        return names.session(config.fork_from), True
+    if config.continue_session:
+        return _newest(call, config), config.fork_session
+    resumed = config.resume_session_id
+    return names.session(resumed) if resumed else None, config.fork_session
+
+
+def _newest(call: Call, config: WorkerConfig) -> str:
+    """Return the newest session of the project, not counting the caller's."""
+    from prong.errors import NotFound
+    from prong.session.listing import SessionFilter
+
+    project = names.folder(config.project_path) or Path.cwd()
+    filters = SessionFilter(config.agent_type, project=project, limit=2)
+    sessions = call.app.sessions.list(filters).sessions
+    refs = [session.ref for session in sessions if session.ref != call.own]
+    if not refs:
+        raise NotFound(f"no session to continue in {project}", hint="leave continue_session out")
+    return str(refs[0])
+
+
+def _prompt(config: WorkerConfig) -> str | None:
+    # Agents pass an empty or blank text for no prompt.
+    prompt = names.prompt(config.prompt)
+    if not config.issue_id:
+        return prompt
+    task = f"Work on issue {config.issue_id}."
+    return f"{task}\n\n{prompt}" if prompt else task
 
 
 def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str | None:
@@ -116,76 +269,23 @@ def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str 
     return "call wait_workers to wait for them" if any(item.started for item in told) else None
 
 
-def _spawned(number: int, one: SpawnedWorker) -> Spawned:
+def _spawned(number: int, result: _Result) -> Spawned:
     from prong.views import workers as worker_views
 
-    error, status, plan = one.error, one.status, one.plan
+    config, plan, status, error = result.config, result.plan, result.status, result.error
     warnings = list(plan.warnings) if plan else []
     if status is not None and status.state.value == "waiting":
-        name = status.worker.name
-        warnings.append(f"it needs input; {BY_USER} prong attach {name}")
-    name = one.worker.name if one.worker else None
+        warnings.append(f"it needs input; {BY_USER} prong attach {status.worker.name}")
+    name = plan.name if plan and error is None else config.name
+    is_planned = plan is not None and result.worker is None
     return Spawned(
         number=number,
         # A worker that ended at once counts as started; its problem says the rest.
-        started=one.worker is not None and error is None,
-        name=name or (plan.name if plan and error is None else one.wish.name),
-        worker=worker(status) if status is not None else None,
-        plan=shaped(PlannedWorker, worker_views.plan(plan)) if plan and not one.worker else None,
+        started=result.worker is not None and error is None,
+        name=result.worker.name if result.worker else name,
+        worker=worker_row(status) if status is not None else None,
+        plan=shaped(PlannedWorker, worker_views.plan(plan)) if plan and is_planned else None,
         problem=Problem(error.code, error.message, error.hint) if error else None,
-        awaiting_task=not one.wish.has_task,
+        awaiting_task=not (names.prompt(config.prompt) or config.issue_id),
         warnings=tuple(warnings),
     )
-
-
-def _place(layout: Layout) -> Placement | None:
-    from prong.model.workers import Placement
-
-    if layout == "auto":
-        return None
-    return Placement.WINDOW if layout == "new" else Placement(layout)
-
-
-def _wish(given: WorkerConfig) -> WorkerWish:
-    from prong.api.spawn import WorkerWish
-
-    folders = given.plugin_dir or []
-    worktree = given.worktree
-    has_options = worktree is not None and bool(worktree.branch or worktree.base)
-    return WorkerWish(
-        project=names.folder(given.project_path),
-        agent=given.agent_type,
-        name=given.name,
-        badge=given.badge,
-        issue=given.issue_id,
-        prompt=given.prompt,
-        model=given.model,
-        skip_permissions=given.skip_permissions,
-        trust=given.trust,
-        worktree=True if has_options and given.use_worktree is None else given.use_worktree,
-        branch=worktree.branch if worktree else None,
-        base=worktree.base if worktree else None,
-        plugin_dirs=tuple(
-            Path(path) for path in ([folders] if isinstance(folders, str) else folders)
-        ),
-        headless=given.headless,
-        resume=names.session(given.resume_session_id) if given.resume_session_id else None,
-        fork=given.fork_session,
-        continue_=given.continue_session,
-        fork_from=names.session(given.fork_from) if given.fork_from else None,
-    )
-
-
-TOOLS = (
-    McpTool(
-        "spawn_workers",
-        "Start workers",
-        "Start agents as workers, each in a terminal pane and, in a git repository, in its own "
-        "worktree. One that fails does not stop the others. A worker can resume a session "
-        "(resume_session_id), the newest one (continue_session), or run a fork (fork_from).",
-        SpawnWorkers,
-        SpawnedWorkers,
-        Effect.WRITES,
-        spawn_workers,
-    ),
-)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from prong.mcp import names
+from prong.mcp.call import Call
 from prong.mcp.hints import BY_USER
-from prong.mcp.schemas import Arguments
-from prong.mcp.shapes import Cloned, OneWorker, Sent, Stopped, Waited, WorkerList
-from prong.mcp.tool import Call, Effect, McpTool
-from prong.mcp.workers import what_to_do, worker
+from prong.mcp.schemas import Arguments, shaped
+from prong.mcp.shapes import Cloned, OneWorker, Sent, Stopped, Waited, WorkerList, WorkerRow
+from prong.mcp.tool import Effect, tool
 
 if TYPE_CHECKING:
-    from prong.app import App
     from prong.model.workers import WorkerStatus
-    from prong.workers.prompts import SentPrompt
 
-T = TypeVar("T")
-_SLICE = 2.0
-"""Seconds per step of a wait; between steps, the client gets progress and can cancel."""
 _READY = 30.0
 Name = Annotated[str, Meta(description="Worker name.", max_length=200)]
 Seconds = Annotated[
@@ -82,41 +77,53 @@ class StopWorker(Arguments, frozen=True):
     dry_run: Annotated[bool, Meta(description="Only return the worker's state.")] = False
 
 
-async def list_workers(call: Call, given: ListWorkers) -> WorkerList:
-    def listed(app: App) -> WorkerList:
-        from prong.workers.service import recent
+@tool(
+    "List workers",
+    "List workers (agents that prong started) and their state.",
+    Effect.READS,
+)
+def list_workers(call: Call, given: ListWorkers) -> WorkerList:
+    from prong.workers.service import recent
 
-        statuses = app.workers.states.all()
-        return WorkerList(
-            workers=[worker(status) for status in (statuses if given.all else recent(statuses))]
-        )
-
-    return await call.do(listed)
-
-
-async def worker_status(call: Call, given: WorkerStatusOf) -> OneWorker:
-    status = await call.do(lambda app: app.workers.states.status(given.name))
-    return OneWorker(worker=worker(status), idle=status.state.value == "idle")
+    statuses = call.app.workers.states.all()
+    return WorkerList(workers=_rows(statuses if given.all else recent(statuses)))
 
 
-async def wait_workers(call: Call, given: WaitWorkers) -> Waited:
+@tool(
+    "Show worker status",
+    "Show whether a worker is busy, idle, waiting for input or gone, with the evidence.",
+    Effect.READS,
+)
+def worker_status(call: Call, given: WorkerStatusOf) -> OneWorker:
+    status = call.app.workers.states.status(given.name)
+    return OneWorker(worker=worker_row(status), idle=status.state.value == "idle")
+
+
+@tool(
+    "Wait for workers",
+    "Wait until workers are idle. Does not wait for one that needs user input or is gone. If "
+    "timed_out is true, call again to keep waiting.",
+    Effect.READS,
+)
+def wait_workers(call: Call, given: WaitWorkers) -> Waited:
+    from prong.errors import Busy
+
     unique = list(dict.fromkeys(given.names))
     _refuse_own(unique)
-    done = await _waited(call, unique, given.timeout, any_=given.any)
-    if done is not None:
-        return Waited(
-            done=True,
-            timed_out=False,
-            workers=[worker(status) for status in done],
-            hint=what_to_do(done),
+    states = call.app.workers.states
+    try:
+        statuses = call.wait(
+            lambda seconds: states.wait(unique, any_=given.any, timeout=seconds),
+            time.monotonic() + given.timeout,
         )
-    statuses = await call.do(lambda app: [app.workers.states.status(name) for name in unique])
-    return Waited(
-        done=False,
-        timed_out=True,
-        workers=[worker(status) for status in statuses],
-        hint="call wait_workers again to keep waiting",
-    )
+    except Busy:
+        return Waited(
+            done=False,
+            timed_out=True,
+            workers=_rows(map(states.status, unique)),
+            hint="call wait_workers again to keep waiting",
+        )
+    return Waited(done=True, timed_out=False, workers=_rows(statuses), hint=_what_to_do(statuses))
 
 
 def _refuse_own(wanted: list[str]) -> None:
@@ -129,205 +136,161 @@ def _refuse_own(wanted: list[str]) -> None:
         raise UsageError(f"{own} is the worker you run as", hint=f"leave {own} out")
 
 
-async def _waited(
-    call: Call, wanted: list[str], seconds: float, *, any_: bool = False
-) -> list[WorkerStatus] | None:
-    """Wait for workers; return None on timeout."""
-
-    def wait(app: App, timeout: float) -> list[WorkerStatus]:
-        return app.workers.states.wait(wanted, any_=any_, timeout=timeout)
-
-    return await _in_pieces(call, seconds, wait)
-
-
-async def _in_pieces(call: Call, seconds: float, wait: Callable[[App, float], T]) -> T | None:
-    """Wait in steps of `_SLICE` seconds; return None on timeout."""
-    from prong.errors import Busy
-
-    deadline = time.monotonic() + seconds
-    while True:
-        remaining = deadline - time.monotonic()
-        piece = min(max(remaining, 0.0), _SLICE)
-        try:
-            return await call.do(lambda app, piece=piece: wait(app, piece))
-        except Busy as busy:
-            if remaining <= _SLICE:
-                return None
-            call.progress.say(f"{busy.message.rpartition(' after ')[0]} ({remaining:.0f} s left)")
-
-
-async def send_to_worker(call: Call, given: SendToWorker) -> Sent:
-    from prong.api import permissions
-
+@tool(
+    "Prompt a worker",
+    "Send a prompt to a worker; with wait, return its answer.",
+    Effect.WRITES,
+)
+def send_to_worker(call: Call, given: SendToWorker) -> Sent:
     if given.wait:
         _refuse_own([given.name])
-    if given.as_command:
-        await call.do(lambda app: permissions.refuse_unallowed(app, commands=True))
-    before = await call.do(lambda app: app.workers.states.status(given.name))
+    call.permissions.require(commands=given.as_command)
+    workers = call.app.workers
+    before = workers.states.status(given.name)
     if given.dry_run:
         state = f"it is {before.state.value}; nothing was sent"
-        return Sent(worker=worker(before), sent=False, reply=None, hint=state)
-    if not given.wait:
-        await call.do(
-            lambda app: app.workers.prompts.send(
-                given.name, given.text, as_command=given.as_command
-            )
-        )
-        status = await call.do(lambda app: app.workers.states.status(given.name))
-        hint = "call wait_workers to wait for it"
-        return Sent(worker=worker(status), sent=True, reply=None, hint=hint)
-    deadline = time.monotonic() + given.timeout
-    prompt: SentPrompt | None = None
-    statuses: list[WorkerStatus] | None = []
-    while prompt is None and statuses is not None:
-        prompt = await call.do(
-            lambda app: app.workers.prompts.ask(given.name, given.text, as_command=given.as_command)
-        )
-        if prompt is None:
-            statuses = await _waited(call, [given.name], max(deadline - time.monotonic(), 0.0))
-    answer = None
-    if prompt is not None:
-        sent, left = prompt, max(deadline - time.monotonic(), 0.0)
-        answer = await _in_pieces(
-            call, left, lambda app, piece: app.workers.prompts.answer(sent, piece)
-        )
-    if answer is None or answer[1] is None:
-        status = await call.do(lambda app: app.workers.states.status(given.name))
-        next_step = "wait_workers, then read_session" if prompt else "nothing was sent; call again"
-        hint = what_to_do([status]) or f"it is still busy: {next_step}"
-        return Sent(worker=worker(status), sent=prompt is not None, reply=None, hint=hint)
-    status, reply = answer
-    return Sent(worker=worker(status), sent=True, reply=reply, hint=None)
+        return Sent(worker=worker_row(before), sent=False, reply=None, hint=state)
+    if given.wait:
+        return _answered(call, given)
+    workers.prompts.send(given.name, given.text, as_command=given.as_command)
+    status = workers.states.status(given.name)
+    hint = "call wait_workers to wait for it"
+    return Sent(worker=worker_row(status), sent=True, reply=None, hint=hint)
 
 
-async def clone_worker(call: Call, given: CloneWorker) -> Cloned:
-    from prong.api import permissions
-    from prong.workers.request import WorkerRequest
-
-    source = names.session(given.name)
-    plan = await call.do(
-        lambda app: permissions.plan(app, source, given.new_name, trust=given.trust)
-    )
-    before = worker(plan.status) if plan.status else None
-    if given.dry_run:
-        return Cloned(
-            source=before,
-            clone=None,
-            workspace=str(plan.workspace),
-            warnings=list(plan.warnings),
-        )
-    deadline = time.monotonic() + given.timeout
-    await _rested(call, source, deadline, given.timeout)
-
-    def clone(app: App) -> Cloned:
-        created = app.workers.cloner.clone(
-            source,
-            WorkerRequest(name=given.new_name, trust=given.trust, terminal=plan.terminal),
-            ignored=given.ignored,
-            # It may have received a prompt meanwhile.
-            timeout=max(deadline - time.monotonic(), 0.0),
-        )
-        call.progress.say(f"waiting until {created.name} has started")
-        ready = app.workers.states.ready(created.name, _READY) if not created.headless else None
-        ready = ready or app.workers.states.status(created.name)
-        return Cloned(
-            source=before,
-            clone=worker(ready),
-            workspace=str(ready.worker.workspace),
-            warnings=list(created.warnings),
-        )
-
-    return await call.do(clone)
-
-
-async def _rested(call: Call, source: str, end: float, seconds: float) -> None:
-    """Wait in steps until the source is idle, so that a cancelled call makes no clone."""
-    from prong.api import permissions
+def _answered(call: Call, given: SendToWorker) -> Sent:
+    """Send a prompt once the worker is idle, and wait for the answer."""
     from prong.errors import Busy
 
-    while True:
-        remaining = end - time.monotonic()
-        piece = min(max(remaining, 0.0), _SLICE)
-        try:
-            return await call.do(partial(permissions.wait, source=source, timeout=piece))
-        except Busy as busy:
-            reason = busy.details.get("reason", f"{source} is busy")
-            if remaining <= _SLICE:
-                busy.message = f"{reason}, still after {seconds:g} s"
-                raise
-            call.progress.say(f"waiting until it is idle: {reason} ({remaining:.0f} s left)")
+    states, prompts = call.app.workers.states, call.app.workers.prompts
+    end = time.monotonic() + given.timeout
+    sent = reply = None
+    with suppress(Busy):
+        while sent is None:
+            sent = prompts.ask(given.name, given.text, as_command=given.as_command)
+            if sent is None:
+                call.wait(lambda seconds: states.wait([given.name], timeout=seconds), end)
+    if sent is not None:
+        prompt = sent
+        with suppress(Busy):
+            status, reply = call.wait(lambda seconds: prompts.answer(prompt, seconds), end)
+            if reply is not None:
+                return Sent(worker=worker_row(status), sent=True, reply=reply, hint=None)
+    status = states.status(given.name)
+    next_step = "wait_workers, then read_session" if sent else "nothing was sent; call again"
+    hint = _what_to_do([status]) or f"it is still busy: {next_step}"
+    return Sent(worker=worker_row(status), sent=sent is not None, reply=None, hint=hint)
 
 
-async def stop_worker(call: Call, given: StopWorker) -> Stopped:
-    def stop(app: App) -> Stopped:
-        if given.dry_run:
-            status = app.workers.states.status(given.name)
-            hint = f"it is {status.state.value}; nothing was stopped"
-            return Stopped(worker=worker(status), stopped=False, hint=hint)
-        app.workers.stop(given.name, force=given.force)
-        status = app.workers.states.status(given.name)
-        hint = f"session and workspace are kept; to restart it {BY_USER} prong restart {given.name}"
-        return Stopped(worker=worker(status), stopped=True, hint=hint)
-
-    return await call.do(stop)
-
-
-TOOLS = (
-    McpTool(
-        "list_workers",
-        "List workers",
-        "List workers (agents that prong started) and their state.",
-        ListWorkers,
-        WorkerList,
-        Effect.READS,
-        list_workers,
-    ),
-    McpTool(
-        "worker_status",
-        "Show worker status",
-        "Show whether a worker is busy, idle, waiting for input or gone, with the evidence.",
-        WorkerStatusOf,
-        OneWorker,
-        Effect.READS,
-        worker_status,
-    ),
-    McpTool(
-        "wait_workers",
-        "Wait for workers",
-        "Wait until workers are idle. Does not wait for one that needs user input or is gone. If "
-        "timed_out is true, call again to keep waiting.",
-        WaitWorkers,
-        Waited,
-        Effect.READS,
-        wait_workers,
-    ),
-    McpTool(
-        "send_to_worker",
-        "Prompt a worker",
-        "Send a prompt to a worker; with wait, return its answer.",
-        SendToWorker,
-        Sent,
-        Effect.WRITES,
-        send_to_worker,
-    ),
-    McpTool(
-        "clone_worker",
-        "Clone a worker",
-        "Clone a worker or a session once it is idle: conversation, whole workspace and settings. "
-        "The clone runs next to it; the source is not changed.",
-        CloneWorker,
-        Cloned,
-        Effect.WRITES,
-        clone_worker,
-    ),
-    McpTool(
-        "stop_worker",
-        "Stop a worker",
-        "Stop a worker. A busy one needs force. Its session and workspace are kept.",
-        StopWorker,
-        Stopped,
-        Effect.ENDS,
-        stop_worker,
-        idempotent=True,
-    ),
+@tool(
+    "Clone a worker",
+    "Clone a worker or a session once it is idle: conversation, whole workspace and settings. "
+    "The clone runs next to it; the source is not changed.",
+    Effect.WRITES,
 )
+def clone_worker(call: Call, given: CloneWorker) -> Cloned:
+    from prong.errors import Busy
+    from prong.workers.request import WorkerRequest
+
+    call.permissions.require(trust=given.trust)
+    workers = call.app.workers
+    workers.starter.refuse_name(given.new_name)
+    name, cloner = names.session(given.name), workers.cloner
+    origin = cloner.sources.find(name)
+    command = origin.worker.command if origin.worker else None
+    call.permissions.require_inherited(origin.agent, command)
+    status = workers.states.status(origin.worker.name) if origin.worker else None
+    source = worker_row(status) if status else None
+    if given.dry_run:
+        warnings = _clone_warnings(status) if status else []
+        return Cloned(source=source, clone=None, workspace=str(origin.folder), warnings=warnings)
+    terminal = call.permissions.terminal(headless=origin.headless)
+    end = time.monotonic() + given.timeout
+
+    def rest(seconds: float) -> None:
+        cloner.sources.rest(seconds).wait_for(cloner.sources.find(name))
+
+    def reason(busy: Busy) -> str:
+        return str(busy.details.get("reason", f"{name} is busy"))
+
+    try:
+        call.wait(rest, end, lambda busy: f"waiting until it is idle: {reason(busy)}")
+    except Busy as busy:
+        busy.message = f"{reason(busy)}, still after {given.timeout:g} s"
+        raise
+    clone = cloner.clone(
+        name,
+        WorkerRequest(name=given.new_name, trust=given.trust, terminal=terminal),
+        ignored=given.ignored,
+        # It may have received a prompt meanwhile.
+        timeout=max(end - time.monotonic(), 0.0),
+    )
+    call.say(f"waiting until {clone.name} has started")
+    if not clone.headless:
+        workers.states.ready(clone.name, _READY)
+    ready = workers.states.status(clone.name)
+    return Cloned(
+        source=source,
+        clone=worker_row(ready),
+        workspace=str(ready.worker.workspace),
+        warnings=list(clone.warnings),
+    )
+
+
+def _clone_warnings(status: WorkerStatus) -> list[str]:
+    if status.state.value == "busy":
+        return ["it is busy: the clone waits until it is idle"]
+    if status.state.value != "waiting":
+        return []
+    about = f" ({status.evidence.detail})" if status.evidence.detail else ""
+    attach = f"prong attach {status.worker.name}"
+    return [f"it is waiting for input{about}, and the clone until it is idle: {attach}"]
+
+
+@tool(
+    "Stop a worker",
+    "Stop a worker. A busy one needs force. Its session and workspace are kept.",
+    Effect.ENDS,
+    idempotent=True,
+)
+def stop_worker(call: Call, given: StopWorker) -> Stopped:
+    workers = call.app.workers
+    if given.dry_run:
+        status = workers.states.status(given.name)
+        hint = f"it is {status.state.value}; nothing was stopped"
+        return Stopped(worker=worker_row(status), stopped=False, hint=hint)
+    workers.stop(given.name, force=given.force)
+    status = workers.states.status(given.name)
+    hint = f"session and workspace are kept; to restart it {BY_USER} prong restart {given.name}"
+    return Stopped(worker=worker_row(status), stopped=True, hint=hint)
+
+
+def _rows(statuses: Iterable[WorkerStatus]) -> list[WorkerRow]:
+    return [worker_row(status) for status in statuses]
+
+
+def worker_row(status: WorkerStatus) -> WorkerRow:
+    from prong.views import workers as views
+    from prong.workers.launch import environment
+
+    info = status.worker
+    return shaped(
+        WorkerRow,
+        {
+            **views.worker(status),
+            "terminal_id": str(info.pane) if info.pane else None,
+            "badge": info.env.get(environment.BADGE),
+            "issue_id": info.env.get(environment.ISSUE),
+        },
+    )
+
+
+def _what_to_do(statuses: Iterable[WorkerStatus]) -> str | None:
+    """Say what to do about the first worker that needs the user."""
+    for status in statuses:
+        name = status.worker.name
+        if status.state.value == "waiting":
+            return f"{name} is waiting for input; {BY_USER} prong attach {name}"
+        if status.state.value == "gone":
+            return f"{name} has ended; to restart it {BY_USER} prong restart {name}"
+    return None

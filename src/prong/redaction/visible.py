@@ -15,6 +15,7 @@ Lone surrogates become U+FFFD, other line ends a newline.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 from prong.redaction.secrets import mask
@@ -62,13 +63,18 @@ def safe(text: str) -> str:
 
 def safe_value(value: Any) -> Any:
     """Apply `safe` to all texts of a JSON value, including field names."""
+    return in_texts(value, safe)
+
+
+def in_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Change all texts of a JSON value, including field names."""
     if isinstance(value, str):
-        return safe(value)
+        return change(value)
     if isinstance(value, dict):
         fields = cast(dict[Any, Any], value)
-        return {safe_value(name): safe_value(item) for name, item in fields.items()}
+        return {in_texts(name, change): in_texts(item, change) for name, item in fields.items()}
     if isinstance(value, list | tuple):
-        return [safe_value(item) for item in cast(list[Any], value)]
+        return [in_texts(item, change) for item in cast(list[Any], value)]
     return value
 
 

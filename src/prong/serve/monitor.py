@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from math import inf
@@ -22,6 +22,7 @@ from prong.serve.changes import changes
 from prong.serve.events import Events, Listener
 from prong.serve.watching import Watch
 from prong.workers.evidence import ENDING, SETTLED
+from prong.workers.service import WorkerService
 from prong.workers.state import Lookout
 
 _SLOW_POLL = 1.0
@@ -157,14 +158,17 @@ class Monitor:
 
     def _run(self) -> None:
         with self._opened() as app:
-            lookout = app.workers.states.lookout()
+            workers = app.workers
+            lookout = workers.states.lookout()
             while not self._over:
                 self._wanted.wait(max(self._due - time.monotonic(), 0.0))
                 self._wanted.clear()
                 start = time.monotonic()
                 try:
-                    self._look(app, lookout)
-                    self._tidy_up(app)
+                    self._look(
+                        workers, lookout, self._new_forks(app.recorded_forks, workers.records.path)
+                    )
+                    self._tidy_up(workers)
                 except ProngError as error:
                     # A database locked for too long, or a terminal that does not respond.
                     _log.warning("the workers could not be looked at: %s", error.message)
@@ -175,23 +179,23 @@ class Monitor:
                 duration = time.monotonic() - start
                 time.sleep(min(max(duration, _PAUSE[0]), _PAUSE[1]))
 
-    def _look(self, app: App, lookout: Lookout) -> None:
+    def _look(self, workers: WorkerService, lookout: Lookout, forks: Sequence[Fork]) -> None:
         with self._known:
             self._begun += 1
             number = self._begun
-        current = [status for status in lookout.look(app.workers.records.all()) if _is_made(status)]
+        current = [status for status in lookout.look(workers.records.all()) if _is_made(status)]
         self._due = time.monotonic() + min(map(_patience, current), default=_SLOW_POLL)
         states = {status.worker.name: _gist(status) for status in current}
         # Only for these workers, because reading the last line takes longer.
         new = [
             status for status in current if self._glance.get(status.worker.name) != _gist(status)
         ]
-        details = {status.worker.name: status for status in app.workers.states.described(new)}
+        details = {status.worker.name: status for status in workers.states.described(new)}
         merged = {**self._seen, **details}
         self._seen = {name: merged[name] for name in states}
         statuses = self._believed(self._seen)
-        forks = self._new_forks(app)
-        self._watch.watch(_folders(app, statuses.values()))
+        alive = [item.worker for item in statuses.values() if item.state is not WorkerState.GONE]
+        self._watch.watch(workers.states.watched(alive))
         with self._known:
             if self._done:
                 for fork in forks:
@@ -202,12 +206,12 @@ class Monitor:
             self._done = number
             self._known.notify_all()
 
-    def _tidy_up(self, app: App) -> None:
+    def _tidy_up(self, workers: WorkerService) -> None:
         """List workers now and then, which takes in hook reports if nobody else lists them."""
         now = time.monotonic()
         if now - self._tidied > _TIDY_UP and self._statuses:
             self._tidied = now
-            app.workers.states.all()
+            workers.states.all()
 
     def _believed(self, found: Statuses) -> Statuses:
         """Hold back a worker that just ended: a moment later it may be recorded as stopped."""
@@ -224,12 +228,12 @@ class Monitor:
             self._wanted.set()
         return {name: before[name] if name in held else status for name, status in found.items()}
 
-    def _new_forks(self, app: App) -> list[Fork]:
+    def _new_forks(self, recorded: Callable[[], list[Fork]], database: Path) -> list[Fork]:
         """Return forks recorded since the last poll. Reads the database only after a change."""
-        stamp = _stamp(app.state_dir / "state.db")
+        stamp = _stamp(database)
         if stamp == self._stamp:
             return []
-        forks = app.recorded_forks()
+        forks = recorded()
         previous, self._forks = self._forks, {fork.id for fork in forks}
         self._inherited = {fork.child.id: _inherited(fork) for fork in forks}
         self._stamp = stamp
@@ -278,12 +282,6 @@ def _stamp(path: Path) -> Stamp:
         return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
     return of(path), of(path.with_name(f"{path.name}-wal"))
-
-
-def _folders(app: App, statuses: Iterable[WorkerStatus]) -> set[Path]:
-    """Return the folders to watch for changes of these workers."""
-    alive = [status.worker for status in statuses if status.state is not WorkerState.GONE]
-    return app.workers.states.watched(alive)
 
 
 def _inherited(fork: Fork) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Annotated, Any, cast
+from collections.abc import Mapping
+from enum import EnumType
+from typing import Annotated, Any, NamedTuple, cast
 
 import msgspec
 from starlette.requests import Request
@@ -15,8 +16,27 @@ _MAX_BYTES = 8 << 20
 """Enough for a long prompt; nothing else is large."""
 _MAX_SECONDS = 10**9
 """Longer than any wait, and small enough for Python's clocks."""
-_NotEmpty = Annotated[str, msgspec.Meta(min_length=1)]
-_Seconds = Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)]
+
+
+class Kind(NamedTuple):
+    """Type of a field, and what its value must do."""
+
+    type: Any
+    must: str
+
+
+TEXT = Kind(str, "be a text")
+FLAG = Kind(bool, "be true or false")
+TEXTS = Kind(tuple[str, ...], "be a list of texts")
+TABLE = Kind(dict[str, str], "be an object of texts")
+COMMAND = Kind(str | tuple[str, ...], "be a text or a list of texts")
+FOLDER = Kind(Annotated[str, msgspec.Meta(pattern="^/")], "begin with /")
+"""Absolute: daemon and client have different working folders."""
+TURN = Kind(int | Annotated[str, msgspec.Meta(min_length=1)], "be a number or the id of a turn")
+SECONDS = Kind(
+    Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)],
+    "be a number of seconds",
+)
 
 
 class TooLarge(UsageError):
@@ -48,8 +68,25 @@ class JsonRequest:
         """Return whether the client has disconnected."""
         return getattr(self._request.state, "hung_up", False)
 
+    def take(self, name: str, kind: Kind) -> Any:
+        """Take a field; None if it is missing or null."""
+        value = self._fields.pop(name, None)
+        try:
+            return msgspec.convert(value, kind.type | None)
+        except msgspec.ValidationError:
+            if isinstance(value, str) and isinstance(kind.type, EnumType):
+                hint = ", ".join(map(str, kind.type))
+                raise UsageError(f"{value!r} is not a {name}", hint=hint) from None
+            raise UsageError(f"{name} must {kind.must}") from None
+
+    def take_rest(self, kinds: Mapping[str, Kind]) -> dict[str, Any]:
+        """Take the fields that are set, and refuse all others."""
+        fields = {name: self.take(name, kind) for name, kind in kinds.items()}
+        self.done()
+        return {name: value for name, value in fields.items() if value is not None}
+
     def text(self, name: str) -> str | None:
-        return self._take(name, str, "a text")
+        return self.take(name, TEXT)
 
     def needed(self, name: str) -> str:
         value = self.text(name)
@@ -58,36 +95,11 @@ class JsonRequest:
         return value
 
     def flag(self, name: str) -> bool:
-        return bool(self.optional_flag(name))
-
-    def optional_flag(self, name: str) -> bool | None:
-        return self._take(name, bool, "true or false")
-
-    def turn(self, name: str) -> int | str | None:
-        """Take a turn number, or a prefix of a turn id."""
-        return self._take(name, int | _NotEmpty, "a number or the id of a turn")
+        return bool(self.take(name, FLAG))
 
     def seconds(self, name: str, default: float) -> float:
-        seconds: float | None = self._take(name, _Seconds, "a number of seconds")
+        seconds: float | None = self.take(name, SECONDS)
         return default if seconds is None else float(min(seconds, _MAX_SECONDS))
-
-    def folder(self, name: str) -> Path | None:
-        """Take an absolute path: daemon and client have different working folders."""
-        value = self.text(name)
-        if value is not None and not value.startswith("/"):
-            raise UsageError(f"{name} must begin with /")
-        return Path(value) if value is not None else None
-
-    def texts(self, name: str) -> tuple[str, ...] | None:
-        return self._take(name, tuple[str, ...], "a list of texts")
-
-    def command(self, name: str) -> str | tuple[str, ...] | None:
-        """Take a shell command line, or a list of words."""
-        is_list = isinstance(self._fields.get(name), list)
-        return self.texts(name) if is_list else self.text(name)
-
-    def table(self, name: str) -> dict[str, str] | None:
-        return self._take(name, dict[str, str], "an object of texts")
 
     def rest(self) -> dict[str, Any]:
         """Take all remaining fields unchecked."""
@@ -98,12 +110,6 @@ class JsonRequest:
         """Raise `UsageError` if a field was not taken."""
         for name in self._fields:
             raise UsageError(f"unknown field {name!r}")
-
-    def _take(self, name: str, kind: Any, expected: str) -> Any:
-        try:
-            return msgspec.convert(self._fields.pop(name, None), kind | None)
-        except msgspec.ValidationError:
-            raise UsageError(f"{name} must be {expected}") from None
 
 
 async def _content(request: Request) -> bytes:

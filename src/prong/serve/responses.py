@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
 from functools import partial
-from threading import Thread
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -16,12 +14,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
-from prong.errors import NotFound, ProngError, Unavailable, UsageError, memory_checked
+from prong.errors import NotFound, ProngError, Unavailable, UsageError
 from prong.serve.requests import JsonRequest
+from prong.threads import run_in_thread
 
 Json = Mapping[str, Any]
 PROBLEM = "application/problem+json"
-T = TypeVar("T")
 
 
 class NotAllowed(UsageError):
@@ -47,31 +45,12 @@ def in_thread(
     async def endpoint(request: Request) -> Response:
         json_request = await JsonRequest.read(request)
         try:
-            return JsonResponse(await run_in_thread(partial(answer, json_request)), status)
+            content = await run_in_thread(partial(answer, json_request), daemon=True)
+            return JsonResponse(content, status)
         except asyncio.CancelledError:  # cancelled by uvicorn, which is shutting down
             raise Unavailable("the daemon is ending", hint="try again") from None
 
     return endpoint
-
-
-async def run_in_thread(function: Callable[[], T]) -> T:
-    """Call a function in its own daemon thread.
-
-    `asyncio.to_thread` would not do: clients may wait for hours and would use up its pool, and a
-    thread that hangs must not keep the daemon from stopping.
-    """
-    result = Future[T]()
-
-    def run() -> None:
-        result.set_running_or_notify_cancel()
-        try:
-            with memory_checked():
-                result.set_result(function())
-        except BaseException as error:  # noqa: BLE001 -- raised again by whoever awaits
-            result.set_exception(error)
-
-    Thread(target=run, name="request", daemon=True).start()
-    return await asyncio.wrap_future(result)
 
 
 async def _problem(_: Request, error: Exception) -> Response:

@@ -3,38 +3,78 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 import prong
-from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Steps, Worker, WorkerArguments
+from prong.api.worker import READY_TIMEOUT, RESPONSE_TIMEOUT, Worker
 from prong.app import App
-from prong.errors import External, Taken, Unsupported, UsageError
+from prong.errors import Taken, Unsupported, UsageError
+from prong.model.forks import Code, Method
 from prong.model.workers import Placement, WorkerState
 from prong.serve.events import Events
 from prong.serve.monitor import Monitor, Statuses
-from prong.serve.requests import JsonRequest
-from prong.serve.responses import Json, in_thread, json_line, run_in_thread
+from prong.serve.requests import (
+    COMMAND,
+    FLAG,
+    FOLDER,
+    TABLE,
+    TEXT,
+    TEXTS,
+    TURN,
+    JsonRequest,
+    Kind,
+)
+from prong.serve.responses import Json, in_thread, json_line
 from prong.serve.worker_types import PlugInWorker, PlugInWorkers
 from prong.terminals.base import TakesOver
+from prong.threads import run_in_thread
 from prong.views import json
 from prong.views import workers as worker_views
 from prong.workers import names as worker_names
 from prong.workers.states import ENDS
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from prong.workers.service import WorkerService
 
 _HEARTBEAT = 5.0
 """Seconds without an event after which an empty line shows that the daemon is alive."""
 _JSON_LINES = "application/x-ndjson"
+
+_RUN_FIELDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("agent", "prompt", "id", "branch", "model"), TEXT),
+    "skip_permissions": FLAG,
+    "settings": FOLDER,
+}
+WORKER_FIELDS: Mapping[str, Kind] = {
+    **_RUN_FIELDS,
+    **dict.fromkeys(("base", "push", "terminal", "resume", "fork"), TEXT),
+    **dict.fromkeys(("worktree", "commit_turns", "headless", "trust", "continue"), FLAG),
+    **dict.fromkeys(("plugin_dirs", "extra"), TEXTS),
+    "project": FOLDER,
+    "env": TABLE,
+    "command": COMMAND,
+    "place": Kind(Placement, "be a text"),
+}
+"""What `Worker.create` takes."""
+FORK_FIELDS: Mapping[str, Kind] = {
+    **_RUN_FIELDS,
+    **dict.fromkeys(("retry", "before_compaction", "trim", "no_worktree"), FLAG),
+    "title": TEXT,
+    "into": FOLDER,
+    "method": Kind(Method, "be a text"),
+    "code": Kind(Code, "be a text"),
+    "code_at": TURN,
+}
+"""What `Worker.fork` takes."""
 
 
 class Routes:
@@ -77,7 +117,7 @@ class Routes:
 
     async def _event_lines(self) -> AsyncIterator[bytes]:
         with self._monitor.listening() as (listener, statuses):
-            workers = await run_in_thread(partial(self._views, statuses))
+            workers = await run_in_thread(partial(self._views, statuses), daemon=True)
             now = json.time(datetime.now(UTC))
             first = {"event": "connected", "number": listener.after, "time": now}
             yield json_line({**first, "workers": workers})
@@ -118,7 +158,7 @@ class Routes:
         return {field: status.get(field) for field in fields}
 
     def wait(self, request: JsonRequest) -> Json:
-        names, until = request.texts("names"), request.texts("until")
+        names, until = request.take("names", TEXTS), request.take("until", TEXTS)
         any_, timeout = request.flag("any"), request.seconds("timeout", inf)
         request.done()
         if not names:
@@ -146,24 +186,28 @@ class Routes:
 
     def create(self, request: JsonRequest) -> Json:
         type_, name = request.text("type"), request.text("name")
+        if type_ is not None:
+            return self._create_plug_in(type_, name, request)
+        self._refuse_taken(name)
+        ready = request.seconds("ready_timeout", READY_TIMEOUT)
+        fields = request.take_rest(WORKER_FIELDS)
+        if "project" not in fields:
+            raise UsageError("project is missing", hint='{"project": "/a/folder"}')
+        fields["continue_"] = fields.pop("continue", False)
         with self._open_app() as app:
-            if type_ is not None:
-                return self._create_plug_in(app, type_, name, request)
-            self._refuse_taken(name)
-            ready = request.seconds("ready_timeout", READY_TIMEOUT)
-            arguments = _arguments(request)
-            terminal = arguments.get("terminal")
+            terminal = fields.get("terminal")
             if terminal is not None and isinstance(app.terminals.named(terminal), TakesOver):
                 message = f"a worker in {terminal} would replace the daemon"
                 raise UsageError(message, hint="another terminal")
-            worker = Worker.create(name, ready_timeout=ready, app=app, **arguments)
-            return self._made(app, worker.name)
+            worker = Worker.create(name, ready_timeout=ready, app=app, **fields)
+            return self._made(app.workers, worker)
 
-    def _create_plug_in(self, app: App, type_: str, name: str | None, request: JsonRequest) -> Json:
-        factory = app.registry.worker_type(type_)
-        if name is None:
-            name = worker_names.made_up(self._taken(app))
-        worker_names.checked(name, app.stores)
+    def _create_plug_in(self, type_: str, name: str | None, request: JsonRequest) -> Json:
+        with self._open_app() as app:
+            factory = app.registry.worker_type(type_)
+            if name is None:
+                name = worker_names.made_up(self._taken(app.workers))
+            worker_names.checked(name, app.stores)
         view = self._plug_in(self._plug_ins.create(type_, name, factory, request.rest()))
         self._events.tell("worker_created", worker=name, type=type_, forked_from=None)
         return {"worker": view}
@@ -171,17 +215,20 @@ class Routes:
     def fork(self, request: JsonRequest) -> Json:
         """Fork a worker. prong's own workers and plug-in workers are only looked up differently."""
         source, name = request.needed("worker"), request.text("name")
-        prompt, turn = request.text("prompt"), request.turn("turn")
+        turn = request.take("turn", TURN)
+        if self._plug_ins.get(source) is None:
+            fields = request.take_rest(FORK_FIELDS)
+            self._refuse_taken(name)
+            with self._open_app() as app:
+                forked = Worker.open(source, app=app).fork(name, turn=turn, **fields)
+                return self._made(app.workers, forked)
+        prompt = request.text("prompt")
         request.done()
         if turn is not None:
             self._refuse_plug_in(source, "be forked at a turn")
         with self._open_app() as app:
-            if self._plug_ins.get(source) is None:
-                self._refuse_taken(name)
-                forked = Worker.open(source, app=app).fork(name, prompt=prompt, turn=turn)
-                return self._made(app, forked.name)
             if name is None:
-                name = worker_names.after(source, self._taken(app))
+                name = worker_names.after(source, self._taken(app.workers))
             worker_names.checked(name, app.stores)
         created = self._plug_ins.fork(source, name)
         if prompt is not None:
@@ -197,12 +244,9 @@ class Routes:
         self._refuse_plug_in(source, "be cloned")
         self._refuse_taken(name)
         with self._open_app() as app:
-            worker = Worker.open(source, app=app)
-            if worker.state is WorkerState.BUSY:
-                # A client that disconnects while it waits gets no clone.
-                with suppress(External):  # a worker that has ended can be copied too
-                    self._finished(worker.waiting_idle(timeout), request)
-            return self._made(app, worker.clone(name, timeout=timeout).name)
+            # A client that disconnects while the clone waits gets none.
+            worker = Worker.open(source, app=app, check=self._still_asked(request))
+            return self._made(app.workers, worker.clone(name, timeout=timeout))
 
     def send(self, request: JsonRequest) -> Json:
         name, text = request.needed("worker"), request.needed("text")
@@ -213,11 +257,11 @@ class Routes:
             reply = self._plug_ins.call(name, "send", text)
             return {"worker": name, "reply": str(reply) if reply is not None else None}
         with self._open_app() as app:
-            worker = Worker.open(name, app=app)
+            worker = Worker.open(name, app=app, check=self._still_asked(request))
             if not wait:
                 app.workers.prompts.send(name, text, as_command=as_command)
                 return {"worker": name, "reply": None}
-            reply = self._finished(worker.sending(text, timeout, as_command=as_command), request)
+            reply = worker.send(text, timeout=timeout, as_command=as_command)
             return {"worker": name, "reply": reply}
 
     def stop(self, request: JsonRequest) -> Json:
@@ -235,18 +279,13 @@ class Routes:
 
     # -- helpers -------------------------------------------------------------------------------
 
-    def _finished(self, steps: Steps[T], request: JsonRequest) -> T:
-        """Run all steps and return their result. Stop if the client disconnects."""
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return end.value
-            self._monitor.check(request.is_gone)
+    def _still_asked(self, request: JsonRequest) -> Callable[[], None]:
+        """Return a check that fails once the client has disconnected, or the daemon stops."""
+        return partial(self._monitor.check, request.is_gone)
 
-    def _made(self, app: App, name: str) -> Json:
+    def _made(self, workers: WorkerService, worker: Worker) -> Json:
         self._monitor.wake()
-        return {"worker": worker_views.worker(app.workers.states.status(name))}
+        return {"worker": worker_views.worker(workers.states.status(worker.name))}
 
     def _views(self, statuses: Statuses) -> list[Json]:
         views = [worker_views.worker(status) for status in statuses.values()]
@@ -260,8 +299,8 @@ class Routes:
             "forked_from": worker.forked_from,
         }
 
-    def _taken(self, app: App) -> set[str]:
-        return self._plug_ins.names().union(worker.name for worker in app.workers.records.all())
+    def _taken(self, workers: WorkerService) -> set[str]:
+        return self._plug_ins.names().union(worker.name for worker in workers.records.all())
 
     def _refuse_taken(self, name: str | None) -> None:
         if name is not None and name in self._plug_ins.names():
@@ -277,41 +316,3 @@ def _states(words: tuple[str, ...]) -> set[WorkerState]:
         return {WorkerState(word) for word in words}
     except ValueError as error:
         raise UsageError(str(error), hint=", ".join(WorkerState)) from None
-
-
-def _arguments(request: JsonRequest) -> WorkerArguments:
-    project = request.folder("project")
-    place = request.text("place")
-    if project is None:
-        raise UsageError("project is missing", hint='{"project": "/a/folder"}')
-    if place is not None and place not in list(Placement):
-        raise UsageError(f"{place!r} is not a place", hint=", ".join(Placement))
-    arguments: WorkerArguments = {
-        "project": project,
-        "prompt": request.text("prompt"),
-        "id": request.text("id"),
-        "worktree": request.optional_flag("worktree"),
-        "branch": request.text("branch"),
-        "base": request.text("base"),
-        "model": request.text("model"),
-        "skip_permissions": request.flag("skip_permissions"),
-        "settings": request.folder("settings"),
-        "plugin_dirs": request.texts("plugin_dirs") or (),
-        "extra": request.texts("extra") or (),
-        "env": request.table("env") or {},
-        "command": request.command("command"),
-        "commit_turns": request.flag("commit_turns"),
-        "push": request.text("push"),
-        "headless": request.flag("headless"),
-        "trust": request.flag("trust"),
-        "terminal": request.text("terminal"),
-        "place": place,
-        "resume": request.text("resume"),
-        "fork": request.text("fork"),
-        "continue_": request.flag("continue"),
-    }
-    agent = request.text("agent")
-    if agent is not None:
-        arguments["agent"] = agent
-    request.done()
-    return arguments

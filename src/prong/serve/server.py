@@ -28,6 +28,7 @@ from prong.serve.worker_types import PlugInWorkers
 from prong.terminals.base import TakesOver
 from prong.workers.daemon import SOCKET, Daemon
 from prong.workers.daemon_socket import address
+from prong.workers.panes import Terminals
 
 _LOCK = "daemon.lock"
 _PATIENCE = 10
@@ -84,27 +85,29 @@ class Server(uvicorn.Server):
         self._plug_ins.close()
 
 
-def run(app: App, ready: Callable[[Path], None]) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP. Calls `ready` with the socket path.
+def run(
+    settings: Config, terminals: Terminals, folder: Path, ready: Callable[[Path], None]
+) -> None:
+    """Serve until SIGTERM, SIGINT or SIGHUP. Calls `ready` with the path of the socket in `folder`.
 
     Raises `Taken` if a daemon is already running.
     """
-    settings = _without_takeover(app)
-    path = app.state_dir / SOCKET
+    settings = _without_takeover(settings, terminals)
+    path = folder / SOCKET
 
     def open_app() -> App:
-        return App(settings, state=app.state_dir)
+        return App(settings, state=folder)
 
-    with _locked_folder(app.state_dir), _bound(path) as listener:
+    with _locked_folder(folder), _bound(path) as listener:
         asyncio.run(Server(open_app, lambda: ready(path)).serve([listener]))
 
 
-def _without_takeover(app: App) -> Config:
-    """Return the settings without a default terminal that would replace this process."""
-    terminal = app.settings.terminal
-    if terminal.default and isinstance(app.terminals.named(terminal.default), TakesOver):
-        return replace(app.settings, terminal=replace(terminal, default=None))
-    return app.settings
+def _without_takeover(settings: Config, terminals: Terminals) -> Config:
+    """Return settings without a default terminal that would replace this process."""
+    terminal = settings.terminal
+    if terminal.default and isinstance(terminals.named(terminal.default), TakesOver):
+        return replace(settings, terminal=replace(terminal, default=None))
+    return settings
 
 
 @contextmanager

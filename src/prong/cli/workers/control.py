@@ -259,4 +259,6 @@ def serve(as_json: bool) -> None:
         sys.stdout.flush()
 
     # Front ends do not import each other; this one only starts the other.
-    import_module("prong.serve.server").run(open_app(), ready)
+    run = import_module("prong.serve.server").run
+    app = open_app()
+    run(app.settings, app.terminals, app.state_dir, ready)
