@@ -18,7 +18,6 @@ from prong.model.amounts import counted, size_text
 from prong.model.findings import Finding, Level
 from prong.model.record import Record
 from prong.model.sessions import Program, Session
-from prong.model.workers import WorkerInfo
 from prong.plugins import BUILT_IN, Registry
 from prong.processes import programs
 from prong.session.listing import SessionFilter
@@ -28,6 +27,7 @@ from prong.setup.hooks import HookSetup, HookState
 from prong.setup.mcp import McpSetup, McpState
 from prong.storage import repairs
 from prong.storage.forks import Health
+from prong.storage.workers import WorkerRecords
 from prong.workers import push
 
 _WARN_BEFORE = timedelta(days=7)
@@ -43,36 +43,24 @@ class Report(Record, frozen=True):
         return sum(finding.level is Level.WARNING for finding in self.findings)
 
 
-class InstallationDoctor:
+class InstallationDoctor(Record, frozen=True):
     """Checks and repairs of the installation."""
 
-    def __init__(  # noqa: PLR0913 -- it looks at everything
-        self,
-        *,
-        sessions: SessionService,
-        stores: AgentStores,
-        registry: Registry,
-        code: CodeDoctor,
-        hooks: HookSetup,
-        mcp: McpSetup,
-        workers: Callable[[], list[WorkerInfo]],
-        health: Callable[[], Health | None],
-        state: Path,
-    ) -> None:
-        self._sessions = sessions
-        self._stores = stores
-        self._registry = registry
-        self._code = code
-        self._hook_setup = hooks
-        self._mcp_setup = mcp
-        self._workers = workers
-        self._health = health
-        self._state = state
+    sessions: SessionService
+    stores: AgentStores
+    registry: Registry
+    code: CodeDoctor
+    hooks: HookSetup
+    mcp: McpSetup
+    workers: WorkerRecords
+    health: Callable[[], Health | None]
+    """None when nothing is recorded."""
+    state: Path
 
     def examine(self) -> Report:
-        listing = self._sessions.list(SessionFilter(everything=True))
+        listing = self.sessions.list(SessionFilter(everything=True))
         findings = [Finding("prong", Level.OK, f"version {__version__}"), *git()]
-        for name, store in self._stores.items():
+        for name, store in self.stores.items():
             sessions = [session for session in listing.sessions if session.agent == name]
             findings.extend(self._agent(name, store, sessions))
         findings.extend(self._unknown_agents())
@@ -82,7 +70,7 @@ class InstallationDoctor:
         )
         findings.extend(self._unfinished())
         findings.extend(self._state_db())
-        findings.extend(self._code.examine(listing.sessions))
+        findings.extend(self.code.examine(listing.sessions))
         findings.extend(self._pushes())
         findings.extend(self._plug_ins(listing.failed))
         findings.append(Finding("cache", Level.OK, f"{paths.cache_dir()} (may be deleted)"))
@@ -90,7 +78,7 @@ class InstallationDoctor:
 
     def fix(self) -> Iterable[Finding]:
         """Clean up after killed forks, and restore lost records."""
-        for leftover in leftovers(self._state / "journal"):
+        for leftover in leftovers(self.state / "journal"):
             try:
                 removed = publication.undo(leftover)
             except OSError as error:
@@ -102,11 +90,11 @@ class InstallationDoctor:
             if not removed:
                 yield Finding("forks", Level.OK, f"removed {leftover}")
         # Only after the cleanup is it clear which sessions exist and which worktrees they use.
-        yield from self._code.fix()
+        yield from self.code.fix()
 
     def _pushes(self) -> list[Finding]:
         try:
-            return list(push.examine(self._workers()))
+            return list(push.examine(self.workers.all()))
         except ProngError:
             return []  # reported above with the records
 
@@ -121,8 +109,8 @@ class InstallationDoctor:
             return [Finding(name, Level.WARNING, message, _LEAVE_OUT)]
 
     def _unknown_agents(self) -> Iterable[Finding]:
-        for name in self._registry.extra_roots:
-            if name not in self._stores:
+        for name in self.registry.extra_roots:
+            if name not in self.stores:
                 message = f"agents.{name}: unknown agent"
                 yield Finding("config", Level.WARNING, message, f"edit {paths.config_file()}")
 
@@ -130,7 +118,7 @@ class InstallationDoctor:
         # An agent without files is not in use.
         if store.hooks is None or not any(root.is_dir() for root in store.roots):
             return
-        (status,) = self._hook_setup.status(agent=agent)
+        (status,) = self.hooks.status(agent=agent)
         if status.problem:
             # Hooks are turned off on purpose.
             level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE
@@ -150,7 +138,7 @@ class InstallationDoctor:
             return
         install = f"prong mcp install --agent {agent}"
         try:
-            status = self._mcp_setup.status(agent)
+            status = self.mcp.status(agent)
         except ProngError as error:
             yield Finding(agent, Level.WARNING, f"MCP: {error.message}", error.hint)
             return
@@ -169,16 +157,15 @@ class InstallationDoctor:
             yield Finding(agent, Level.OK, f"the MCP server is registered ({where})")
 
     def _unfinished(self) -> Iterable[Finding]:
-        forks = leftovers(self._state / "journal")
+        forks = leftovers(self.state / "journal")
         if forks:
             message = f"{counted(len(forks), 'fork')} interrupted; files are left over"
             yield Finding("forks", Level.WARNING, message, "prong doctor --fix")
 
     def _state_db(self) -> Iterable[Finding]:
-        health = self._health()
+        health, database = self.health(), self.state / "state.db"
         if health is None:
             return
-        database = self._state / "state.db"
         if health.problem:
             message = f"{database}: {health.problem}"
             yield Finding("state", Level.WARNING, message, "forks work, but are not recorded")
@@ -194,14 +181,14 @@ class InstallationDoctor:
         repairs.mark_seen(database)
 
     def _plug_ins(self, failed: Mapping[str, str]) -> Iterable[Finding]:
-        for plug_in in self._registry.plug_ins:
+        for plug_in in self.registry.plug_ins:
             error = plug_in.error or failed.get(plug_in.name)
             if error:
                 message = f"{plug_in.name} ({plug_in.target}) is broken: {error}"
                 yield Finding("plug-ins", Level.WARNING, message, _LEAVE_OUT)
             else:
                 yield Finding("plug-ins", Level.OK, f"{plug_in.name} ({plug_in.target})")
-        if not self._registry.plug_ins:
+        if not self.registry.plug_ins:
             yield Finding("plug-ins", Level.OK, "none")
 
 

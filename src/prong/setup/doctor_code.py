@@ -25,6 +25,7 @@ from prong.log import debug
 from prong.model.amounts import counted
 from prong.model.code import TurnKey
 from prong.model.findings import Finding, Level
+from prong.model.record import Record
 from prong.model.sessions import Conversation, Session, SessionRef
 from prong.session.service import SessionService
 from prong.storage.snapshots import CaptureFailure, SnapshotRecords
@@ -58,24 +59,21 @@ def git() -> Iterable[Finding]:
         yield Finding("git", Level.OK, output)
 
 
-class CodeDoctor:
+class CodeDoctor(Record, frozen=True):
     """Checks and repairs of worktrees and snapshots."""
 
-    def __init__(
-        self, code: CodeService, sessions: SessionService, state: Path, *, is_recording: bool
-    ) -> None:
-        """Use the records below `state`, unless nothing is recorded."""
-        self._code = code
-        self._sessions = sessions
-        self._state = state
-        self._is_recording = is_recording
+    code: CodeService
+    sessions: SessionService
+    state: Path
+    is_recording: bool
+    """Whether the records below `state` are used."""
 
     def examine(self, sessions: Iterable[Session]) -> Iterable[Finding]:
         """Report existing, half-made and lost worktrees, and missing snapshot records.
 
         `sessions`: all of them, newest first.
         """
-        for root in self._code.worktrees.roots:
+        for root in self.code.worktrees.roots:
             unfinished = leftovers(root)
             if unfinished:
                 message = f"{counted(len(unfinished), 'worktree')} interrupted, in {root}"
@@ -88,7 +86,7 @@ class CodeDoctor:
                 message = f"{path}: the repository of this worktree was moved or deleted"
                 hint = f"git worktree repair {path}, in the repository; or delete the folder"
                 yield Finding("code", Level.NOTE, message, hint)
-        if self._is_recording:
+        if self.is_recording:
             yield from self._snapshots()
             yield from self._gaps(sessions)
 
@@ -99,7 +97,7 @@ class CodeDoctor:
             yield Finding("code", Level.OK, message)
             return
         # No snapshots, or lost records: ask the repositories.
-        count = sum(_has_snapshots(common) for common in repositories(self._sessions.all()))
+        count = sum(_has_snapshots(common) for common in repositories(self.sessions.all()))
         if count:
             have = "1 repository has" if count == 1 else f"{count} repositories have"
             message = f"no snapshot is recorded, but {have} some"
@@ -108,11 +106,11 @@ class CodeDoctor:
     def _gaps(self, sessions: Iterable[Session]) -> Iterable[Finding]:
         """Report failed captures and incomplete snapshots, by folder."""
         try:
-            self._code.capture.take_in()
-            failed = self._code.capture.failures()
-            incomplete = self._code.capture.incomplete()
-            without_lfs = self._code.capture.without_lfs()
-            outside = _with_files_outside(self._code.capture, sessions, self._sessions.conversation)
+            self.code.capture.take_in()
+            failed = self.code.capture.failures()
+            incomplete = self.code.capture.incomplete()
+            without_lfs = self.code.capture.without_lfs()
+            outside = _with_files_outside(self.code.capture, sessions, self.sessions.conversation)
         except ProngError:
             return  # the problem with the file is reported elsewhere
         recently = datetime.now(UTC) - _RECENT
@@ -134,9 +132,9 @@ class CodeDoctor:
 
     def fix(self) -> Iterable[Finding]:
         """Undo what killed forks left, and make the snapshot records match the repositories."""
-        for root in self._code.worktrees.roots:
+        for root in self.code.worktrees.roots:
             try:
-                swept = sweep(root, self._code.worktrees.is_used)
+                swept = sweep(root, self.code.worktrees.is_used)
             except (OSError, ProngError) as error:
                 message = f"cannot remove leftovers in {root}: {error}"
                 yield Finding("forks", Level.WARNING, message)
@@ -146,11 +144,11 @@ class CodeDoctor:
             for path in swept.kept:
                 message = f"{path} is kept: its fork was interrupted, but it contains work"
                 yield Finding("forks", Level.NOTE, message, "prong worktrees")
-        if not self._is_recording:
+        if not self.is_recording:
             return
         before = self._recorded()
-        capture = Capture(self._state)
-        for folder in repositories(self._sessions.all()).values():
+        capture = Capture(self.state)
+        for folder in repositories(self.sessions.all()).values():
             try:
                 capture.rebuild([folder])
             except ProngError as error:
@@ -166,7 +164,7 @@ class CodeDoctor:
 
     def _recorded(self) -> set[str]:
         try:
-            records = SnapshotRecords(self._state / "state.db")
+            records = SnapshotRecords(self.state / "state.db")
             return {snapshot.ref for snapshot in records.all()}
         except ProngError:
             return set()  # the problem with the file is reported elsewhere

@@ -100,13 +100,12 @@ class _Settings(Record, frozen=True):
         )
 
 
-class HookSetup:
+class HookSetup(Record, frozen=True):
     """Hooks of prong in the settings of agents."""
 
-    def __init__(self, stores: AgentStores, folder: Path) -> None:
-        """Keep backups of settings in `folder`."""
-        self._stores = stores
-        self._folder = folder
+    stores: AgentStores
+    folder: Path
+    """Holds the backups of settings."""
 
     def status(
         self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
@@ -158,12 +157,13 @@ class HookSetup:
             notes = (*warnings, *new.notes, *visible)
             return settings.plan(new.contents, remove=False, notes=notes)
 
-        plans = [
-            _planned(plan, name, scope, named=agent is not None)
+        # An agent without files is not in use.
+        used = [
+            name
             for name in self._agents(agent)
-            # An agent without files is not in use.
-            if agent is not None or any(root.is_dir() for root in self._stores[name].roots)
+            if agent is not None or any(root.is_dir() for root in self.stores[name].roots)
         ]
+        plans = [_planned(plan, name, scope, named=agent is not None) for name in used]
         if not plans:
             raise UsageError("no agent found to install hooks for", hint="--agent claude")
         return plans
@@ -199,11 +199,11 @@ class HookSetup:
 
     def for_one_run(self, agent: str, launch: Launch) -> Launch:
         """Add hooks to one launch without installing them; unchanged if that is impossible."""
-        hooks = self._stores.named(agent).hooks
+        hooks = self.stores.named(agent).hooks
         if hooks is None:
             return launch
         try:
-            return hooks.for_one_run(launch, hook_command(), self._folder)
+            return hooks.for_one_run(launch, hook_command(), self.folder)
         except (ProngError, OSError) as error:
             # The agent works without hooks, and reports problems with its settings itself.
             debug(__name__, "%s is started without hooks: %s", agent, error)
@@ -212,17 +212,17 @@ class HookSetup:
     def _agents(self, agent: str | None) -> list[str]:
         if agent is not None:
             return [agent]
-        return [name for name, store in self._stores.items() if store.hooks]
+        return [name for name, store in self.stores.items() if store.hooks]
 
     def _hooks(self, agent: str) -> AgentHooks:
-        store = self._stores.named(agent)
+        store = self.stores.named(agent)
         hooks = store.hooks
         if hooks is None:
             raise store.unsupported("have hooks")
         return hooks
 
     def _backups(self, first: Path) -> Backups:
-        return Backups(self._folder, str(first))
+        return Backups(self.folder, str(first))
 
     def _open(self, agent: str, scope: HookScope, folder: Path) -> _Settings:
         hooks = self._hooks(agent)

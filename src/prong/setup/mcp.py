@@ -104,11 +104,10 @@ class McpPlan(Record, frozen=True):
         return "\n".join(lines[3:])
 
 
-class McpSetup:
+class McpSetup(Record, frozen=True):
     """Registration and removal of the MCP server."""
 
-    def __init__(self, stores: AgentStores) -> None:
-        self._stores = stores
+    stores: AgentStores
 
     def plan_install(
         self,
@@ -128,7 +127,7 @@ class McpSetup:
         server = self._server(scope, read_only=read_only, env=env)
         _check_name(name)
 
-        def plan(agent: str) -> McpPlan:
+        def plan(agent: str) -> list[McpPlan]:
             servers = self._servers(agent, scope)
             before = servers.entry(name, scope, cwd)
             if before is not None and not is_ours(before):
@@ -136,7 +135,7 @@ class McpSetup:
                 raise Taken(message, hint="--name prong-sessions, or any other name")
             after = servers.planned(name, scope, cwd, server)
             change = McpChange(name, scope, cwd, before, after)
-            return _plan(agent, servers, change, tuple(_notes(agent, servers, change)))
+            return [_plan(agent, servers, change, tuple(_notes(agent, servers, change)))]
 
         return self._planned(agent, plan)
 
@@ -195,25 +194,23 @@ class McpSetup:
         plug_in = servers.plug_in(NAME)
         return McpStatus(agent, McpState.INSTALLED if plug_in else McpState.NONE, plug_in=plug_in)
 
-    def _planned(
-        self, agent: str | None, plan: Callable[[str], McpPlan | list[McpPlan]]
-    ) -> list[McpPlan]:
+    def _planned(self, agent: str | None, plan: Callable[[str], list[McpPlan]]) -> list[McpPlan]:
         if agent is not None:
             self._require_program(agent)
-            return _listed(plan(agent))
+            return plan(agent)
         plans: list[McpPlan] = []
-        for name, store in self._stores.items():
+        for name, store in self.stores.items():
             if store.mcp_servers is None:
                 continue
             try:
                 self._require_program(name)
-                plans += _listed(plan(name))
+                plans += plan(name)
             except ProngError as error:
                 plans.append(McpPlan(name, None, error=error))
         return plans
 
     def _servers(self, agent: str, scope: McpScope | None) -> AgentMcp:
-        store = self._stores.named(agent)
+        store = self.stores.named(agent)
         servers = store.mcp_servers
         if servers is None:
             raise store.unsupported("have MCP servers")
@@ -224,7 +221,7 @@ class McpSetup:
         return servers
 
     def _require_program(self, agent: str) -> None:
-        program = self._stores.named(agent).program
+        program = self.stores.named(agent).program
         if program is not None and shutil.which(program.name) is None:
             raise Unavailable(f"{program.name} is not on PATH", hint=program.install)
 
@@ -239,7 +236,7 @@ class McpSetup:
                 raise UsageError(
                     f"{name!r} is not a variable name", hint="--env NAME or NAME=VALUE"
                 )
-        passed_on = dict.fromkeys([*self._stores.root_variables(), *_HANDED_ON, *names])
+        passed_on = dict.fromkeys([*self.stores.root_variables(), *_HANDED_ON, *names])
         return McpServer(command, pairs, tuple(passed_on))
 
 
@@ -249,10 +246,6 @@ def is_ours(entry: McpEntry) -> bool:
     if words and words[0].rpartition("/")[2] == "prong":
         return words[1:2] == ("mcp",)
     return words[1:5] == ("-P", "-m", "prong", "mcp")
-
-
-def _listed(made: McpPlan | list[McpPlan]) -> list[McpPlan]:
-    return made if isinstance(made, list) else [made]
 
 
 def _plan(agent: str, servers: AgentMcp, change: McpChange, notes: tuple[str, ...] = ()) -> McpPlan:

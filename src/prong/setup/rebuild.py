@@ -20,6 +20,7 @@ from prong.code.capture import Capture
 from prong.code.worktrees import worktree
 from prong.errors import ProngError, Taken
 from prong.log import debug
+from prong.model.record import Record
 from prong.model.workers import Pane, WorkerInfo
 from prong.processes import process
 from prong.session import lineage
@@ -31,23 +32,15 @@ from prong.storage.workers import WorkerRecords
 from prong.workers.launch.environment import COMMIT_TURNS, NAME, PUSH
 
 
-class RecordRebuilder:
+class RecordRebuilder(Record, frozen=True):
     """Records what other sources than state.db still know."""
 
-    def __init__(
-        self,
-        sessions: SessionService,
-        stores: AgentStores,
-        workers: WorkerRecords,
-        state: Path,
-        worktrees: Path,
-    ) -> None:
-        """Look for repositories in the folders of sessions and below `worktrees`."""
-        self._sessions = sessions
-        self._stores = stores
-        self._worker_records = workers
-        self._state = state
-        self._worktrees = worktrees
+    sessions: SessionService
+    stores: AgentStores
+    workers: WorkerRecords
+    state: Path
+    worktrees: Path
+    """Looked at for repositories, like the folders of sessions."""
 
     def rebuild(self) -> dict[str, int]:
         """Record what other sources still know, and return the number of recovered records."""
@@ -58,21 +51,21 @@ class RecordRebuilder:
         }
 
     def _workers(self) -> int:
-        copied = sum(self._is_recorded(worker) for worker in self._worker_records.copies())
+        copied = sum(self._is_recorded(worker) for worker in self.workers.copies())
         return copied + sum(self._is_recorded(worker) for worker in self._living())
 
     def _forks(self) -> int:
-        records = ForkRecords(self._state / "state.db")
+        records = ForkRecords(self.state / "state.db")
         before = len(records.all())
-        records.restore(lineage.rebuild(self._sessions.all()))
+        records.restore(lineage.rebuild(self.sessions.all()))
         return len(records.all()) - before
 
     def _snapshots(self) -> int:
-        records = SnapshotRecords(self._state / "state.db")
+        records = SnapshotRecords(self.state / "state.db")
         before = len(records.all())
-        capture = Capture(self._state)
-        folders = set(repositories(self._sessions.all()).values())
-        folders.update(tree.repo for tree in worktree.listed(self._worktrees) if tree.repo.is_dir())
+        capture = Capture(self.state)
+        folders = set(repositories(self.sessions.all()).values())
+        folders.update(tree.repo for tree in worktree.listed(self.worktrees) if tree.repo.is_dir())
         for folder in folders:
             try:
                 capture.rebuild([folder])
@@ -82,7 +75,7 @@ class RecordRebuilder:
 
     def _is_recorded(self, worker: WorkerInfo) -> bool:
         try:
-            self._worker_records.add(worker)
+            self.workers.add(worker)
         except Taken:
             return False
         return True
@@ -92,7 +85,7 @@ class RecordRebuilder:
         marked = {
             pid: facts
             for pid, facts in process.running("cmdline", "cwd", "environ", "ppid")
-            if NAME in (facts["environ"] or ()) and paths.state_dir(facts["environ"]) == self._state
+            if NAME in (facts["environ"] or ()) and paths.state_dir(facts["environ"]) == self.state
         }
         for pid, facts in marked.items():
             # Child processes inherit the agent's variables.
@@ -107,7 +100,7 @@ class RecordRebuilder:
         if not facts["cwd"]:
             return None
         environ: Mapping[str, str] = facts["environ"]
-        for name, store in self._stores.items():
+        for name, store in self.stores.items():
             session = _session(store, pid)
             command = _program(store, facts["cmdline"] or ())
             if session is None and command is None:

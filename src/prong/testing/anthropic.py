@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prong.testing.script import Delay, Hold, RedactedThinking, Reply, Text, Thinking, ToolCall
-from prong.testing.server import FakeModelServer, Request, RequestKind, Sink
+from prong.testing.server import FakeModelServer, Request, RequestKind
 
 COMPACT_SIGN = "Your task is to create a detailed summary of"
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
@@ -18,8 +18,7 @@ REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 class FakeAnthropic(FakeModelServer):
     """A fake server for POST /v1/messages, streamed or not."""
 
-    def accepts(self, method: str, path: str) -> bool:
-        return method == "POST" and path.split("?", maxsplit=1)[0] == "/v1/messages"
+    path = "/v1/messages"
 
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
@@ -34,36 +33,23 @@ class FakeAnthropic(FakeModelServer):
             return RequestKind.TITLE
         return RequestKind.MAIN
 
-    def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
+    def events(self, request: Request, reply: Reply) -> Iterator[dict[str, Any] | Hold | Delay]:
         start = self.document(request, Reply(usage=reply.usage)) | {"stop_reason": None}
-        sink.send("message_start", {"type": "message_start", "message": start})
+        yield {"type": "message_start", "message": start}
         index = 0
         for block in reply.blocks:
             if isinstance(block, Hold | Delay):
-                self.pause(block)
+                yield block
                 continue
-            content = _block(request, index, block)
-            empty, deltas = _pieces(content)
-            base = {"index": index}
-            sink.send(
-                "content_block_start",
-                {"type": "content_block_start", **base, "content_block": empty},
-            )
+            empty, deltas = _pieces(_block(request, index, block))
+            yield {"type": "content_block_start", "index": index, "content_block": empty}
             for delta in deltas:
-                sink.send(
-                    "content_block_delta", {"type": "content_block_delta", **base, "delta": delta}
-                )
-            sink.send("content_block_stop", {"type": "content_block_stop", **base})
+                yield {"type": "content_block_delta", "index": index, "delta": delta}
+            yield {"type": "content_block_stop", "index": index}
             index += 1
-        sink.send(
-            "message_delta",
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": _stop_reason(reply), "stop_sequence": None},
-                "usage": _usage(reply),
-            },
-        )
-        sink.send("message_stop", {"type": "message_stop"})
+        stop = {"stop_reason": _stop_reason(reply), "stop_sequence": None}
+        yield {"type": "message_delta", "delta": stop, "usage": _usage(reply)}
+        yield {"type": "message_stop"}
 
     def document(self, request: Request, reply: Reply) -> dict[str, Any]:
         blocks = [block for block in reply.blocks if not isinstance(block, Hold | Delay)]

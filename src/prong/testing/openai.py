@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from prong.testing.script import (
@@ -18,7 +18,7 @@ from prong.testing.script import (
     ToolCall,
     say,
 )
-from prong.testing.server import FakeModelServer, Request, RequestKind, Sink
+from prong.testing.server import FakeModelServer, Request, RequestKind
 
 CODEX_INJECTED = ("<environment_context>", "<user_instructions>", "<skills_instructions>")
 """What Codex adds to user messages itself."""
@@ -32,8 +32,7 @@ COMPACT_SIGN = "You are performing a CONTEXT CHECKPOINT COMPACTION"
 class FakeOpenAI(FakeModelServer):
     """A fake server for POST /v1/responses, streamed or not."""
 
-    def accepts(self, method: str, path: str) -> bool:
-        return method == "POST" and path.split("?", maxsplit=1)[0] == "/v1/responses"
+    path = "/v1/responses"
 
     def prompt_of(self, body: dict[str, Any]) -> str:
         return last_prompt(body)
@@ -53,41 +52,23 @@ class FakeOpenAI(FakeModelServer):
             return say('{"title": "A test session"}')
         return super().default_answer(request)
 
-    def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
+    def events(self, request: Request, reply: Reply) -> Iterator[dict[str, Any] | Hold | Delay]:
         head = {"id": f"resp_{request.number}", "object": "response", "status": "in_progress"}
-        sink.send("response.created", {"type": "response.created", "response": head})
+        yield {"type": "response.created", "response": head}
         index = 0
         for block in reply.blocks:
             if isinstance(block, Hold | Delay):
-                self.pause(block)
+                yield block
                 continue
-            item = _item(request, index, block)
-            base = {"output_index": index}
+            item, place = _item(request, index, block), {"output_index": index}
             added: dict[str, Any] = item | {"content": []} if item["type"] == "message" else item
-            sink.send(
-                "response.output_item.added",
-                {"type": "response.output_item.added", **base, "item": added},
-            )
+            yield {"type": "response.output_item.added", **place, "item": added}
             if isinstance(block, Text):
-                sink.send(
-                    "response.output_text.delta",
-                    {
-                        "type": "response.output_text.delta",
-                        "item_id": item["id"],
-                        "content_index": 0,
-                        **base,
-                        "delta": block.text,
-                    },
-                )
-            sink.send(
-                "response.output_item.done",
-                {"type": "response.output_item.done", **base, "item": item},
-            )
+                delta = {"item_id": item["id"], "content_index": 0, "delta": block.text}
+                yield {"type": "response.output_text.delta", **place, **delta}
+            yield {"type": "response.output_item.done", **place, "item": item}
             index += 1
-        sink.send(
-            "response.completed",
-            {"type": "response.completed", "response": self.document(request, reply)},
-        )
+        yield {"type": "response.completed", "response": self.document(request, reply)}
 
     def document(self, request: Request, reply: Reply) -> dict[str, Any]:
         blocks = [block for block in reply.blocks if not isinstance(block, Hold | Delay)]

@@ -6,12 +6,11 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Self, cast
 
 from prong.testing.script import Answer, Delay, Fail, Hold, Reply, say
 from prong.testing.wait import PATIENCE
@@ -48,21 +47,16 @@ Responder = Callable[[Request], Answer | None]
 """Answers a request, or returns None to fall back to the queue and then to the default."""
 
 
-class Sink(Protocol):
-    """A writer of server-sent events."""
-
-    def send(self, event: str, data: Mapping[str, Any]) -> None:
-        """Write one server-sent event."""
-        ...
-
-
 class FakeModelServer:
-    """A fake model server that listens inside its `with` block.
+    """A fake model server that listens inside its `with` block; each protocol is a subclass.
 
     The answer comes from the first of these that has one: `respond` (a function), the queue of the
     request's kind (`enqueue`), `default_answer`. Requests are logged in order of arrival, before
     they are answered, so `wait_for` returns while a reply is still held.
     """
+
+    path: str
+    """The path of model requests, all of which are POST."""
 
     def __init__(self) -> None:
         self.respond: Responder | None = None
@@ -85,12 +79,7 @@ class FakeModelServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -188,10 +177,10 @@ class FakeModelServer:
 
     def accepts(self, method: str, path: str) -> bool:
         """Whether this is a model request at all."""
-        raise NotImplementedError
+        return method == "POST" and path.partition("?")[0] == self.path
 
-    def stream(self, sink: Sink, request: Request, reply: Reply) -> None:
-        """Write a reply as server-sent events."""
+    def events(self, request: Request, reply: Reply) -> Iterator[dict[str, Any] | Hold | Delay]:
+        """Yield a reply as server-sent events, each named by its `type`, and the pauses in it."""
         raise NotImplementedError
 
     def document(self, request: Request, reply: Reply) -> dict[str, Any]:
@@ -239,21 +228,14 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base
         """Print nothing on stderr; requests are logged in memory."""
 
-    def do_HEAD(self) -> None:
-        self._handle()
-
-    def do_GET(self) -> None:
-        self._handle()
-
     def do_POST(self) -> None:
-        self._handle()
-
-    def _handle(self) -> None:
         try:
             self._answer()
         except (BrokenPipeError, ConnectionResetError):
             # The agent closed the connection: an interrupt looks like this.
             self.close_connection = True
+
+    do_GET = do_HEAD = do_POST  # noqa: N815 -- the names of the base
 
     def _answer(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -269,7 +251,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
-            self.model.stream(self, request, answer)
+            for event in self.model.events(request, answer):
+                if isinstance(event, Hold | Delay):
+                    self.model.pause(event)
+                else:
+                    data = json.dumps(event)
+                    self.wfile.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
+                    self.wfile.flush()
         else:
             for block in answer.blocks:
                 if isinstance(block, Hold | Delay):
@@ -284,11 +272,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(raw)
-
-    def send(self, event: str, data: Mapping[str, Any]) -> None:
-        """Write one server-sent event."""
-        self.wfile.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode())
-        self.wfile.flush()
 
 
 def _json_object(raw: bytes) -> dict[str, Any]:
