@@ -1,8 +1,9 @@
-"""Fixtures of the drivers: the real agents and a terminal. A missing program skips the test."""
+"""Fixtures of the drivers: the real agents and a terminal. A missing program skips, or fails in CI."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -13,6 +14,8 @@ from tests.drivers.claude_cli import ClaudeCli
 from tests.drivers.codex_cli import CodexCli
 from tests.drivers.programs import MissingProgram
 from tests.drivers.tmux import Tmux
+
+NO_SKIP = "PRONG_NO_SKIP"
 
 
 @pytest.fixture
@@ -42,3 +45,34 @@ def tmux(isolated_home: IsolatedHome) -> Iterator[Tmux]:
         pytest.skip(str(missing))
     with terminal:
         yield terminal
+
+
+# -- skips in CI are failures: a test that did not run proves nothing ----------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skipped test into a failed one when PRONG_NO_SKIP is set."""
+    report = yield
+    # Expected failures are reported as skips, too, but they did run.
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _fail(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Turn a skipped module into a failed one when PRONG_NO_SKIP is set."""
+    report = yield
+    if report.skipped:
+        _fail(report)
+    return report
+
+
+def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if os.environ.get(NO_SKIP, "") in ("", "0"):
+        return
+    # A skip's longrepr is (file, line, reason).
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    report.outcome = "failed"
+    report.longrepr = f"{NO_SKIP} is set, and this was skipped: {reason}"
