@@ -8,6 +8,9 @@ Cancelling a call leaves nothing behind: a wait ends while the agent continues i
 worker that was being created is stopped.
 """
 
+# Functions make the methods of the class, so they use what is private to it.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Fixtures of the drivers: the real agents and a terminal. A missing program skips, or fails in CI."""
+"""Fixtures of the drivers: the real agents and a terminal. A missing program is a skip."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from prong.api.requests import (
     WorkerArguments,
@@ -165,7 +165,7 @@ class Worker:
     def info(self) -> WorkerFacts:
         """Record and state of the worker."""
         status = self._status()
-        fields = asdict(status.worker) | asdict(status) | {"state": status.state}
+        fields: dict[str, Any] = asdict(status.worker) | asdict(status) | {"state": status.state}
         return WorkerFacts(**{name: fields[name] for name in WorkerFacts.__struct_fields__})
 
     def _status(self) -> WorkerStatus:

@@ -40,8 +40,8 @@ class ITerm2(PaneTerminal):
         with handed_over(launch) as argv:
             line = shlex.join(argv)
 
-            async def opened(app: Any) -> str:
-                session = await self._new_session(app, line, place)
+            async def opened(iterm: Any) -> str:
+                session = await self._new_session(iterm, line, place)
                 with suppress(Exception):  # the program may have ended already
                     await session.async_set_name(title_of(launch))
                 return str(session.session_id)
@@ -49,10 +49,10 @@ class ITerm2(PaneTerminal):
             return Pane(self.name, self._asked(opened))
 
     def alive(self, panes: Sequence[Pane]) -> Mapping[Pane, LivePane]:
-        async def living(app: Any) -> dict[Pane, LivePane]:
+        async def living(iterm: Any) -> dict[Pane, LivePane]:
             alive: dict[Pane, LivePane] = {}
             for pane in panes:
-                session = app.get_session_by_id(pane.id)
+                session = iterm.get_session_by_id(pane.id)
                 if session is not None:
                     with suppress(Exception):  # it ended meanwhile
                         pid = await session.async_get_variable("pid")
@@ -67,8 +67,8 @@ class ITerm2(PaneTerminal):
             return {}
 
     def close(self, pane: Pane) -> None:
-        async def closed(app: Any) -> None:
-            session = app.get_session_by_id(pane.id)
+        async def closed(iterm: Any) -> None:
+            session = iterm.get_session_by_id(pane.id)
             if session is not None:
                 await session.async_close(force=True)
 
@@ -85,8 +85,8 @@ class ITerm2(PaneTerminal):
         self._typed(pane, "".join(map(keys.typed, names)))
 
     def capture(self, pane: Pane, *, history: bool = False) -> str:
-        async def read(app: Any) -> list[str]:
-            session = _session(app, pane)
+        async def read(iterm: Any) -> list[str]:
+            session = _session(iterm, pane)
             if not history:
                 screen = await session.async_get_screen_contents()
                 return [screen.line(number).string for number in range(screen.number_of_lines)]
@@ -99,32 +99,32 @@ class ITerm2(PaneTerminal):
         return trimmed("\n".join(self._asked(read)).replace("\0", " "))
 
     def focus(self, pane: Pane) -> None:
-        async def focused(app: Any) -> None:
-            await _session(app, pane).async_activate()
-            await app.async_activate()
+        async def focused(iterm: Any) -> None:
+            await _session(iterm, pane).async_activate()
+            await iterm.async_activate()
 
         self._asked(focused)
 
     def _typed(self, pane: Pane, text: str) -> None:
-        async def typed(app: Any) -> None:
-            await _session(app, pane).async_send_text(text, suppress_broadcast=True)
+        async def typed(iterm: Any) -> None:
+            await _session(iterm, pane).async_send_text(text, suppress_broadcast=True)
 
         if text:
             self._asked(typed)
 
-    async def _new_session(self, app: Any, line: str, place: Placement) -> Any:
+    async def _new_session(self, iterm: Any, line: str, place: Placement) -> Any:
         api = _api()
-        here = app.get_session_by_id(self._environ.get("ITERM_SESSION_ID", "").rpartition(":")[2])
+        here = iterm.get_session_by_id(self._environ.get("ITERM_SESSION_ID", "").rpartition(":")[2])
         if place is Placement.SPLIT and here is not None:
             profile = api.LocalWriteOnlyProfile()
             profile.set_use_custom_command("Yes")
             profile.set_command(line)
             return await here.async_split_pane(vertical=True, profile_customizations=profile)
-        window = here.window if here is not None else app.current_terminal_window
+        window = here.window if here is not None else iterm.current_terminal_window
         if place is not Placement.WINDOW and window is not None:
             tab = await window.async_create_tab(command=line, select=False)
             return tab.current_session
-        window = await api.Window.async_create(app.connection, command=line)
+        window = await api.Window.async_create(iterm.connection, command=line)
         return window.current_tab.current_session
 
     def _asked(self, task: Task[T]) -> T:
@@ -152,8 +152,8 @@ async def _nothing(_: Any) -> None:
     """Do nothing; connecting is the test."""
 
 
-def _session(app: Any, pane: Pane) -> Any:
-    session = app.get_session_by_id(pane.id)
+def _session(iterm: Any, pane: Pane) -> Any:
+    session = iterm.get_session_by_id(pane.id)
     if session is None:
         raise NotFound(f"pane {pane} no longer exists", hint="prong ps")
     return session

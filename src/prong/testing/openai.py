@@ -95,7 +95,8 @@ def last_prompt(body: Mapping[str, Any]) -> str:
             return ""
         if entry.get("type", "message") != "message":
             continue
-        texts = [part["text"] for part in entry.get("content") or [] if "text" in part]
+        content: list[dict[str, Any]] = entry.get("content") or []
+        texts = [str(part["text"]) for part in content if "text" in part]
         if entry.get("role") == "assistant" and texts:
             return ""
         texts = [text for text in texts if not text.lstrip().startswith(CODEX_INJECTED)]
