@@ -126,7 +126,7 @@ class HookEvent:
         return _STATES.get(self.event)
 
 
-class Wanted(NamedTuple):
+class WantedSnapshot(NamedTuple):
     """A snapshot to take."""
 
     turn: str
@@ -143,7 +143,7 @@ class HookResult:
     """The outcome of an event."""
 
     def __init__(self) -> None:
-        self.wanted: Wanted | None = None
+        self.wanted: WantedSnapshot | None = None
         self.snapshot: Snapshot | None = None
         self.degraded: str | None = None
         self.missing: str | None = None
@@ -215,7 +215,7 @@ def _capture(call: HookEvent, result: HookResult) -> None:
         result.degraded = "the turn is not in the session file yet"
 
 
-def _keep_start(call: HookEvent, before: Wanted, result: HookResult) -> None:
+def _keep_start(call: HookEvent, before: WantedSnapshot, result: HookResult) -> None:
     """Keep the code that the turn starts with, so that the user's edits do not count as its own.
 
     All of it or nothing: a missing file would count as an edit.
@@ -225,7 +225,7 @@ def _keep_start(call: HookEvent, before: Wanted, result: HookResult) -> None:
     seconds = _AT_THE_PROMPT * (call.deadline - call.began)
     # Both agents send an id of the prompt; one that replaces a withdrawn prompt has a new id.
     prompt = call.turn or call.text("prompt_id")
-    start = Wanted(f"{_NEXT}{before.turn}", prompt, before.number)
+    start = WantedSnapshot(f"{_NEXT}{before.turn}", prompt, before.number)
     if not _ID.fullmatch(start.turn):
         return
     try:
@@ -234,7 +234,7 @@ def _keep_start(call: HookEvent, before: Wanted, result: HookResult) -> None:
         result.degraded = f"the code at the prompt was not kept: {error}"
 
 
-def _wanted(call: HookEvent) -> Wanted | None:
+def _wanted(call: HookEvent) -> WantedSnapshot | None:
     """Return the turn that the current code belongs to."""
     path = call.transcript
     match call.event:
@@ -242,7 +242,9 @@ def _wanted(call: HookEvent) -> Wanted | None:
             if call.turn:
                 answer, text = call.reader.answer(path, call.turn) if path else (None, "")
                 is_last = _is_same(text, call.said)
-                return Wanted(call.turn, answer if is_last else None, ended=call.event == "Stop")
+                return WantedSnapshot(
+                    call.turn, answer if is_last else None, ended=call.event == "Stop"
+                )
             return _ended(call, path) if path else None
         case "UserPromptSubmit" | "SessionEnd":
             return _before(call, path)
@@ -250,7 +252,7 @@ def _wanted(call: HookEvent) -> Wanted | None:
             return None
 
 
-def _ended(call: HookEvent, path: Path) -> Wanted | None:
+def _ended(call: HookEvent, path: Path) -> WantedSnapshot | None:
     """Return the turn that has just ended. Its last lines may still be on their way to the file."""
     reported, prompt = call.said, call.text("prompt_id")
     deadline = time.monotonic() + _WAIT
@@ -262,7 +264,7 @@ def _ended(call: HookEvent, path: Path) -> Wanted | None:
             if is_over or is_last or reported is None:
                 answer = last.message if is_last else None
                 ended = prompt in last.prompt_ids
-                return Wanted(last.id, answer, last.number, ended=ended, prompt=last.prompt)
+                return WantedSnapshot(last.id, answer, last.number, ended=ended, prompt=last.prompt)
         elif is_over:
             return None
         time.sleep(_PAUSE)
@@ -277,21 +279,23 @@ def _is_same(written: str, said: str | None) -> bool:
     return written == said or (bool(written) and said.endswith(written))
 
 
-def _before(call: HookEvent, path: Path | None) -> Wanted | None:
+def _before(call: HookEvent, path: Path | None) -> WantedSnapshot | None:
     """Return the turn before a prompt if its end was missed; before the first, the baseline."""
     last = call.reader.last(path, call.turn) if path else None
     if last is None:
-        return Wanted(_BASELINE, number=0) if call.event == "UserPromptSubmit" else None
+        return WantedSnapshot(_BASELINE, number=0) if call.event == "UserPromptSubmit" else None
     if call.event == "UserPromptSubmit" and call.text("prompt_id") in last.prompt_ids:
         # Queued while the agent works: now part of the running turn.
         return None
     if last.is_inherited:
         # The source has that turn's code; the fork may start with different code.
-        return Wanted(_START) if call.event == "UserPromptSubmit" else None
-    return Wanted(last.id, last.message, last.number, late=True)
+        return WantedSnapshot(_START) if call.event == "UserPromptSubmit" else None
+    return WantedSnapshot(last.id, last.message, last.number, late=True)
 
 
-def _taken(call: HookEvent, wanted: Wanted, deadline: float | None = None) -> "Snapshot | None":
+def _taken(
+    call: HookEvent, wanted: WantedSnapshot, deadline: float | None = None
+) -> "Snapshot | None":
     """Take the snapshot, unless the turn has one that is as good; None without git.
 
     Without `deadline`, it may be partial when the call's time runs out; with one, it is complete.
@@ -341,7 +345,7 @@ def _commit(call: HookEvent, result: HookResult) -> None:
         result.commit = turn_commit.make(shot, _prompt(call, wanted), wanted.number, remote)
 
 
-def _prompt(call: HookEvent, wanted: Wanted) -> str:
+def _prompt(call: HookEvent, wanted: WantedSnapshot) -> str:
     messages: Any = call.payload.get("input-messages")
     if isinstance(messages, list) and messages:
         return "\n".join(str(message) for message in cast(list[Any], messages))
@@ -350,7 +354,7 @@ def _prompt(call: HookEvent, wanted: Wanted) -> str:
     return wanted.prompt
 
 
-def _is_outdated(kept: "Snapshot", wanted: Wanted) -> bool:
+def _is_outdated(kept: "Snapshot", wanted: WantedSnapshot) -> bool:
     """Check whether the snapshot predates the turn's end, or is from another prompt."""
     is_other = kept.message_id != wanted.message
     if wanted.turn.startswith(_NEXT):

@@ -165,9 +165,7 @@ class Monitor:
                 self._wanted.clear()
                 start = time.monotonic()
                 try:
-                    self._look(
-                        workers, lookout, self._new_forks(app.recorded_forks, workers.records.path)
-                    )
+                    self._look(workers, lookout, app.recorded_forks)
                     self._tidy_up(workers)
                 except ProngError as error:
                     # A database locked for too long, or a terminal that does not respond.
@@ -179,7 +177,9 @@ class Monitor:
                 duration = time.monotonic() - start
                 time.sleep(min(max(duration, _PAUSE[0]), _PAUSE[1]))
 
-    def _look(self, workers: WorkerService, lookout: Lookout, forks: Sequence[Fork]) -> None:
+    def _look(
+        self, workers: WorkerService, lookout: Lookout, recorded: Callable[[], list[Fork]]
+    ) -> None:
         with self._known:
             self._begun += 1
             number = self._begun
@@ -194,6 +194,7 @@ class Monitor:
         merged = {**self._seen, **details}
         self._seen = {name: merged[name] for name in states}
         statuses = self._believed(self._seen)
+        forks = self._new_forks(recorded, workers.records.path)
         alive = [item.worker for item in statuses.values() if item.state is not WorkerState.GONE]
         self._watch.watch(workers.states.watched(alive))
         with self._known:
