@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
@@ -190,6 +191,16 @@ def filter_options(project: Any = None, what: str = "sessions changed") -> Calla
     )
 
 
+def seconds_option(name: str, text: str, default: float | None = None) -> Callable[[C], C]:
+    seconds = click.FloatRange(min=0)
+    return click.option(name, type=seconds, default=default, metavar="SECONDS", help=text)
+
+
+def settings_option(text: str) -> Callable[[C], C]:
+    file = click.Path(path_type=Path, exists=True, dir_okay=False)
+    return click.option("--settings", type=file, metavar="FILE", help=text)
+
+
 worker_argument = click.argument("name", type=WORKER, metavar="NAME")
 worker_arguments = click.argument("names", type=WORKER, metavar="NAME...", nargs=-1, required=True)
 session_argument = click.argument("session", type=SESSION, metavar="SESSION[@TURN]")
@@ -210,20 +221,10 @@ pane_options = together(
     click.option("--window", is_flag=True, help="Open a new window."),
     click.option("--tab", is_flag=True, help="Open a new tab."),
 )
-ready_option = click.option(
-    "--ready-timeout",
-    type=click.FloatRange(min=0),
-    default=READY_SECONDS,
-    metavar="SECONDS",
-    help="Time limit for the agent to start (default: 60).",
+ready_option = seconds_option(
+    "--ready-timeout", "Time limit for the agent to start (default: 60).", READY_SECONDS
 )
-answer_timeout_option = click.option(
-    "--timeout",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    default=1800,
-    help="Time limit of --wait (default: 1800).",
-)
+answer_timeout_option = seconds_option("--timeout", "Time limit of --wait (default: 1800).", 1800)
 
 # -- what options mean -----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import json
 from prong.model.sessions import Message, Tool
 from prong.search.passages import highlighter
 from prong.tui.content.transcript import TranscriptLines
-from prong.tui.widgets.markup import marks_in, prose
+from prong.tui.widgets.lines import marks_in, prose
 
 
 def shown(message: Message, query: str = "", *, everything: bool = False) -> list[tuple[str, str]]:

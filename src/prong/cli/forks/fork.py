@@ -16,6 +16,7 @@ from prong.cli.arguments import (
     request,
     run_options,
     session_argument,
+    settings_option,
     yes_option,
 )
 from prong.cli.forks import turn_preview
@@ -65,12 +66,7 @@ class _Fork(OptionalNumbers):
 @click.option("--agent", "-a", type=AGENT, metavar="NAME", help="Agent to fork into.")
 @click.option("--model", "-m", metavar="NAME", help="Model for the fork.")
 @click.option("--skip-permissions", is_flag=True, help="Bypass all permission checks.")
-@click.option(
-    "--settings",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Agent settings file for the fork.",
-)
+@settings_option("Agent settings file for the fork.")
 @click.option("--method", type=click.Choice(_METHODS), default="copy", help="How to transfer it.")
 @click.option("--id", metavar="UUID", help="Id of the new session.")
 @click.option("--title", metavar="TEXT", help="Title of the new session.")

@@ -1,5 +1,10 @@
 """`prong diff`: show code changes."""
 
+import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -10,7 +15,6 @@ import click
 
 from prong.cli.arguments import SESSION, WithRest, json_option
 from prong.cli.output import note, open_app, patience, print_json, styled, width
-from prong.cli.sessions.pager import page
 from prong.code.diff import CodeDiff, FileChange, pager
 from prong.errors import UsageError
 from prong.views import json
@@ -106,3 +110,45 @@ def coloured(patch: bytes) -> Iterator[str]:
             yield styled(text[:lead], fg="cyan") + text[lead:]
         else:
             yield styled(text, **_STYLES[kind]) if kind in _STYLES else text
+
+
+def page(lines: Iterable[str], wanted: str | None) -> None:
+    """Show lines on the terminal. `wanted` is the pager from git's settings; "" for none."""
+    command = wanted
+    if command != "":
+        command = os.environ.get("GIT_PAGER", command)
+    if command is None:
+        command = os.environ.get("PAGER", "less")
+    if not sys.stdout.isatty() or command in ("", "cat") or not _is_there(command):
+        for line in lines:
+            click.echo(line)
+        return
+    _through(command, lines)
+
+
+def _through(command: str, lines: Iterable[str]) -> None:
+    environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+    # A shell command from the user's own settings, as in git.
+    process = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602
+    assert process.stdin is not None
+    # Ctrl-C is for the pager, which keeps running and handles it in its own way.
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        with process.stdin as stdin:
+            for line in lines:
+                stdin.write(f"{line}\n".encode(encoding, "replace"))
+    except BrokenPipeError:
+        pass  # the pager was closed early
+    finally:
+        process.wait()
+        signal.signal(signal.SIGINT, handler)
+
+
+def _is_there(command: str) -> bool:
+    """Return whether the pager is installed. If its command cannot be parsed, let the shell try."""
+    try:
+        words = [word for word in shlex.split(command) if "=" not in word]
+    except ValueError:
+        return True
+    return bool(words) and shutil.which(words[0]) is not None

@@ -86,28 +86,23 @@ def _print_sessions(listing: "Listing") -> None:
     ref_width = max(cells(row.ref) for row in rows)
     turns_width = max(4, *(len(row.turns) for row in rows))
     widest_folder = max(cells(row.where) for row in rows)
-    used = ref_width + 2 + _AGE + 2 + turns_width + 2
+    rest = 0 if room is None else room - ref_width - _AGE - turns_width - 6
     for row in rows:
         ref = styled(pad(row.ref, ref_width), fg="cyan")
         start = f"{ref}  {row.when:>{_AGE}}  {row.turns:>{turns_width}}  "
         if room is None:
             click.echo(f"{start}{row.title}{row.mark}  {styled(row.where, dim=True)}".rstrip())
-        elif room < _NARROW or room - used < _LEAST_TITLE:
-            _print_narrow(row, room)
+        elif room < _NARROW or rest < _LEAST_TITLE:
+            when = row.when if cells(row.ref) + 2 + cells(row.when) <= room else ""
+            click.echo(f"{styled(row.ref, fg='cyan')}  {styled(when, dim=True)}".rstrip())
+            click.echo(f"  {_titled(row, room - 2)}")
         elif room < _WIDE:
-            click.echo(f"{start}{_titled(row, room - used)}")
+            click.echo(f"{start}{_titled(row, rest)}")
         else:
-            rest = room - used
             folder = min(_FOLDER, rest // 3, widest_folder)
             title = pad(_titled(row, rest - folder - 2), rest - folder)
             path = styled(cut_left(row.where, folder), dim=True)
             click.echo(f"{start}{title}{path}" if path else f"{start}{title}".rstrip())
-
-
-def _print_narrow(row: "_Row", room: int) -> None:
-    when = row.when if cells(row.ref) + 2 + cells(row.when) <= room else ""
-    click.echo(f"{styled(row.ref, fg='cyan')}  {styled(when, dim=True)}".rstrip())
-    click.echo(f"  {_titled(row, room - 2)}")
 
 
 class _Row(NamedTuple):

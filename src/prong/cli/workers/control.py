@@ -11,6 +11,7 @@ from prong.cli.arguments import (
     WORKER,
     answer_timeout_option,
     json_option,
+    seconds_option,
     worker_argument,
     worker_arguments,
 )
@@ -95,9 +96,7 @@ def send(
 @click.command()
 @worker_arguments
 @click.option("--any", "any_", is_flag=True, help="Return as soon as one worker is idle.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Time limit (default: none)."
-)
+@seconds_option("--timeout", "Time limit (default: none).")
 @json_option
 def wait(names: tuple[str, ...], any_: bool, timeout: float | None, as_json: bool) -> None:
     """Wait until workers are idle.

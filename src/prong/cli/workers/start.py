@@ -18,6 +18,8 @@ from prong.cli.arguments import (
     ready_option,
     request,
     run_options,
+    seconds_option,
+    settings_option,
     worker_argument,
     yes_option,
 )
@@ -56,12 +58,7 @@ from prong.workers.request import TrustPlan, WorkerPlan, WorkerRequest
 @click.option(
     "--env", "-e", multiple=True, metavar="KEY=VALUE", help="Set an environment variable."
 )
-@click.option(
-    "--settings",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Agent settings file for this worker.",
-)
+@settings_option("Agent settings file for this worker.")
 @click.option("--commit-turns", is_flag=True, help="Commit to the branch after every turn.")
 @click.option("--push", metavar="REMOTE", help="Push the branch after every turn.")
 @click.option("--resume", type=SESSION, metavar="SESSION", help="Resume a session.")
@@ -153,12 +150,7 @@ def _ask_for_trust(trust: TrustPlan, *, quiet: bool) -> None:
 @click.command()
 @click.argument("source", type=SESSION, metavar="NAME|SESSION")
 @click.argument("new", metavar="[NEW]", required=False)
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0),
-    metavar="SECONDS",
-    help="Time limit for the source (default: none).",
-)
+@seconds_option("--timeout", "Time limit for the source (default: none).")
 @click.option("--no-ignored", is_flag=True, help="Leave out files that git ignores.")
 @click.option("--trust", is_flag=True, help="Mark the new folder as trusted.")
 @pane_options

@@ -7,8 +7,7 @@ from typing import Any, cast
 from prong.model.amounts import counted
 from prong.model.sessions import Message, Tool
 from prong.search.passages import Highlighter
-from prong.tui.widgets.lines import Line, Mark, line
-from prong.tui.widgets.markup import diff, prose
+from prong.tui.widgets.lines import Line, Mark, diff, line, prose
 from prong.views.text import clean
 
 _PROMPT = "> "

@@ -40,6 +40,10 @@ CLASSES = {f"drawn--{name}" for name in STYLES}
 _LONGEST = 2_000
 _LEAD = re.compile(r" *(?:[-+*>●] ?)? *")
 """Indentation and the sign of a diff or list, before the words of a line."""
+_INLINE = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*")
+_HEADING = re.compile(r"#{1,6}\s")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_BULLET = re.compile(r"\s*([-*+]|\d+[.)])\s")
 
 
 class Mark(NamedTuple):
@@ -180,3 +184,51 @@ def _harmless(character: str) -> str:
 def strip_of(segments: list[Segment], columns: int, base: Style) -> Strip:
     """Fit segments to the width of the widget."""
     return Strip(segments).adjust_cell_length(columns, base)
+
+
+# -- Markdown, with every character in its place -----------------------------------------------
+
+
+def marks_in(text: str) -> list[Mark]:
+    """Mark inline code, bold text and list signs in a line of prose."""
+    if bullet := _BULLET.match(text):
+        marks = [Mark(bullet.start(1), bullet.end(1), "name")]
+    else:
+        marks = []
+    for match in _INLINE.finditer(text):
+        style = "code" if match[0].startswith("`") else "bold"
+        marks.append(Mark(match.start(), match.end(), style))
+    return marks
+
+
+def prose(text: str, style: str = "") -> Iterator[Line]:
+    """Convert Markdown text to lines with styled headings and code blocks."""
+    fence = None
+    language = ""
+    for raw in text.split("\n"):
+        text_ = raw.expandtabs(4)
+        delimiter = _FENCE.match(raw)
+        rest = raw[delimiter.end() :].strip() if delimiter else ""
+        if fence is None and delimiter:
+            fence, language = delimiter[1], rest
+            yield Line(text_, "dim")
+        elif delimiter and delimiter[1] == fence and not rest:
+            fence = None
+            yield Line(text_, "dim")
+        elif fence is not None:
+            yield _diff_line(text_) if language == "diff" else Line(text_, "code")
+        elif _HEADING.match(raw):
+            yield Line(text_, "heading")
+        elif raw.lstrip().startswith(">"):
+            yield Line(text_, "dim", is_prose=True)
+        else:
+            yield Line(text_, style, is_prose=True)
+
+
+def diff(lines: Iterable[str]) -> Iterator[Line]:
+    return map(_diff_line, lines)
+
+
+def _diff_line(text: str) -> Line:
+    styles = {"+": "added", "-": "removed", "@": "hunk"}
+    return Line(text, styles.get(text[:1], "code"))

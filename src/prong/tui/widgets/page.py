@@ -14,8 +14,7 @@ from textual.strip import Strip
 
 from prong.search.passages import Highlighter
 from prong.tui.widgets.drawing import Drawing
-from prong.tui.widgets.lines import Line, Mark, ScreenRow, drawn, rows_of, strip_of
-from prong.tui.widgets.markup import marks_in
+from prong.tui.widgets.lines import Line, Mark, ScreenRow, drawn, marks_in, rows_of, strip_of
 
 _MANY = 300
 """Number of lines from which wrapping runs in a thread."""
