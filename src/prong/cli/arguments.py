@@ -251,7 +251,3 @@ def placement(given: dict[str, Any]) -> "Placement | None":
     from prong.model.workers import Placement
 
     return Placement(chosen[0]) if chosen else None
-
-
-def asks_for_pane(given: dict[str, Any]) -> bool:
-    return given["terminal"] is not None or any(given[name] for name in _PLACES)

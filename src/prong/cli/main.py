@@ -166,15 +166,11 @@ def _usage_hint(error: click.UsageError, words: list[str]) -> str:
     is_prompt = any(word.startswith("-") and len(word.split()) > 1 for word in words)
     if isinstance(error, click.NoSuchOption) and is_prompt and words[0] in ("run", "send"):
         return f"pass a prompt that starts with a dash on stdin: prong {words[0]} ... -"
-    return " ".join(["prong", *_nearest(words[:1]), "--help"])
-
-
-def _nearest(words: Sequence[str]) -> list[str]:
-    """Return the commands closest to the words; empty if none is close."""
     from difflib import get_close_matches
 
-    candidates = [_OTHER_NAMES.get(word, word) for word in words]
-    return [name for word in candidates for name in get_close_matches(word, COMMANDS, 1)]
+    meant = [_OTHER_NAMES.get(word, word) for word in words[:1]]
+    names = [name for word in meant for name in get_close_matches(word, COMMANDS, 1)]
+    return " ".join(["prong", *names, "--help"])
 
 
 def _never_choke(stream: TextIO) -> None:

@@ -198,7 +198,8 @@ class ProngUi(TextualApp[Launch]):
             case "run" if wanted.launch is not None:
                 self.exit(wanted.launch)
             case "attach" if wanted.worker is not None:
-                self.run_worker(partial(self._attach_to, view, wanted.worker), exit_on_error=False)
+                attach = partial(WorkerActs(view, self._lanes).attach, wanted.worker)
+                self.run_worker(view.told(attach()), exit_on_error=False)
             case _:
                 self.run_worker(partial(self._see_fork, view, wanted), exit_on_error=False)
 
@@ -209,9 +210,6 @@ class ProngUi(TextualApp[Launch]):
         if session is not None:
             hides = wanted.fork.seed_ack_filtered
             self._open(TurnsScreen(self._lanes, session, without_answer=hides))
-
-    async def _attach_to(self, view: MainScreen, name: str) -> None:
-        await view.told(WorkerActs(view, self._lanes).attach(name))
 
     def action_go(self, name: str) -> None:
         """Switch to one of the three main screens, which keep their state.

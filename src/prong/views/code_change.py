@@ -30,7 +30,10 @@ class StatRow(NamedTuple):
 
 def stat_rows(files: "Iterable[FileChange]", room: int) -> Iterator[StatRow]:
     """Yield a row per file and a total, like `git diff --stat`, none wider than `room`."""
-    rows = [(_name(file), _amount(file), file) for file in files]
+    rows = [
+        (_name(file), "binary" if file.is_binary else str(file.added + file.removed), file)
+        for file in files
+    ]
     if not rows:
         return
     amounts = max(len(amount) for _, amount, _ in rows)
@@ -39,17 +42,13 @@ def stat_rows(files: "Iterable[FileChange]", room: int) -> Iterator[StatRow]:
     most = max(file.added + file.removed for _, _, file in rows)
     for name, amount, file in rows:
         share = min(bar / most, 1) if most else 0
-        plus, minus = (_length(count, share) for count in (file.added, file.removed))
+        # Every change is visible, however small.
+        plus, minus = (max(int(n * share), bool(n and share)) for n in (file.added, file.removed))
         text = f" {pad(cut_left(name, names), names)} | {amount:>{amounts}} "
         yield StatRow(text, plus, minus)
     added = sum(file.added for _, _, file in rows)
     removed = sum(file.removed for _, _, file in rows)
     yield StatRow(cut(f" {counted(len(rows), 'file')} changed, +{added} -{removed}", room))
-
-
-def _length(count: int, share: float) -> int:
-    # Every change is visible, however small.
-    return max(int(count * share), 1) if count and share else 0
 
 
 def _name(file: "FileChange") -> str:
@@ -60,10 +59,6 @@ def _name(file: "FileChange") -> str:
     if file.status == "modified" and not (file.is_binary or file.added or file.removed):
         mark = "mode"
     return f"{name} ({mark})" if mark else name
-
-
-def _amount(file: "FileChange") -> str:
-    return "binary" if file.is_binary else str(file.added + file.removed)
 
 
 class PatchLine(NamedTuple):

@@ -5,7 +5,7 @@ import click
 from prong.cli.arguments import SESSION, json_option
 from prong.cli.output import note, open_app, patience, print_json, styled, width
 from prong.views import json
-from prong.views.lineage import LineageRow, rows_of
+from prong.views.lineage import rows_of
 from prong.views.text import cells
 
 _MARK = " *"
@@ -25,15 +25,12 @@ def tree(session: str | None, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(json.forest(forest))
         return
-    for row in rows_of(forest):
-        _print(row, _MARK if chosen and chosen.ref == row.node.ref else "")
+    room = width()
+    for whole in rows_of(forest):
+        mark = _MARK if chosen and chosen.ref == whole.node.ref else ""
+        row = whole.fitted(room and room - cells(mark))
+        start = f"{row.lead}{styled(row.at, dim=True)}{styled(row.name, fg='cyan')}"
+        title = f"  {row.title}" if row.title else ""
+        click.echo(f"{start}{title}{styled(row.rest, dim=True)}{styled(mark, fg='green')}")
     if not forest.roots:
         note("no forks yet; prong tree --all shows all sessions")
-
-
-def _print(row: LineageRow, mark: str) -> None:
-    room = width()
-    row = row.fitted(None if room is None else room - cells(mark))
-    start = f"{row.lead}{styled(row.at, dim=True)}{styled(row.name, fg='cyan')}"
-    title = f"  {row.title}" if row.title else ""
-    click.echo(f"{start}{title}{styled(row.rest, dim=True)}{styled(mark, fg='green')}")

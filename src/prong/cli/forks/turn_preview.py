@@ -16,15 +16,13 @@ _PIPE_WIDTH = 80
 def lines(preview: TurnPreview, columns: int, height: int) -> list[str]:
     """Return the lines that fit; the answer gets the lines that prompt and code leave."""
     prompt = [styled(line, bold=True) for line in wrapped(preview.prompt, columns)]
-    code = _code(preview, columns)
+    if preview.code is None:
+        code = [styled(cut(preview.lack, columns), dim=True)]
+    else:
+        code = list(stat_lines(preview.code.files, columns))
+    code = code or [styled("no code changes", dim=True)]
     above = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
     return [*above, *_head(wrapped(preview.answer, columns), height - len(above))][:height]
-
-
-def _code(preview: TurnPreview, columns: int) -> list[str]:
-    if preview.code is None:
-        return [styled(cut(preview.lack, columns), dim=True)]
-    return list(stat_lines(preview.code.files, columns)) or [styled("no code changes", dim=True)]
 
 
 def show(preview: TurnPreview) -> None:

@@ -98,7 +98,16 @@ def _show(plan: PrunePlan, *, dry_run: bool) -> None:
 
 
 def _print(found: Sequence[WorktreeStatus]) -> None:
-    rows = [_row(status) for status in found]
+    rows = [
+        (
+            clean(one.name),
+            one.state.value,
+            age(one.worktree.created),
+            size_text(one.size),
+            _work(one),
+        )
+        for one in found
+    ]
     widths = [max(map(cells, column), default=0) for column in zip(*rows, strict=True)]
     short = short_refs(status.session for status in found if status.session)
     room = width()
@@ -112,11 +121,6 @@ def _print(found: Sequence[WorktreeStatus]) -> None:
         for text in (f"{session}{branch}", path):
             line = fitted(clean(text), room and room - 2)
             click.echo(f"  {styled(line, dim=True)}")
-
-
-def _row(one: WorktreeStatus) -> tuple[str, ...]:
-    created = age(one.worktree.created)
-    return (clean(one.name), one.state.value, created, size_text(one.size), _work(one))
 
 
 def _work(one: WorktreeStatus) -> str:

@@ -50,15 +50,11 @@ def index(rebuild: bool, status: bool, no_vectors: bool, as_json: bool) -> None:
     elif status:
         _print_status(state)
     else:
-        _print_done(state)
-
-
-def _print_done(state: IndexState) -> None:
-    click.echo(f"{_covered(state)}, {_size(state.size)}")
-    if state.busy:
-        note("another prong is updating the index")
-    elif state.behind:
-        note(f"{counted(state.behind, 'file')} could not be read: prong doctor")
+        click.echo(f"{_covered(state)}, {_size(state.size)}")
+        if state.busy:
+            note("another prong is updating the index")
+        elif state.behind:
+            note(f"{counted(state.behind, 'file')} could not be read: prong doctor")
 
 
 def _print_status(state: IndexState) -> None:
