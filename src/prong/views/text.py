@@ -6,6 +6,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -161,18 +162,13 @@ def short_ids(ids: Sequence[str], wanted: Sequence[str] | None = None) -> dict[s
     for id_ in ordered if wanted is None else wanted:
         position = bisect_left(ordered, id_)
         neighbours = ordered[max(position - 1, 0) : position + 2]
-        common = max((_common(id_, other) for other in neighbours if other != id_), default=0)
-        names[id_] = id_[: max(_LEAST, common + 1)].rstrip("-")
+        shared = [
+            len(commonprefix([id_, other]))  # noqa: RUF071 -- ids share characters
+            for other in neighbours
+            if other != id_
+        ]
+        names[id_] = id_[: max(_LEAST, max(shared, default=0) + 1)].rstrip("-")
     return names
-
-
-def _common(one: str, other: str) -> int:
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
 
 
 def short_path(path: str | None) -> str:

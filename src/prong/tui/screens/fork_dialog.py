@@ -329,7 +329,7 @@ class ForkDialog(Dialog[Next | None]):
         run = cast(Run, self._value("run"))
         self._seconds = 0
         self._is_to_be_left = False
-        timer = self.set_interval(1.0, self._count_seconds)
+        timer = self.set_interval(1.0, partial(self._say_how_long, 1))
         self._put("progress", "forking ...")
         try:
             result = await self._forked(run)
@@ -368,11 +368,8 @@ class ForkDialog(Dialog[Next | None]):
     def _do(self, act: Callable[[Forker], T]) -> Awaitable[T]:
         return self._lanes.forking.do(_for_forker(act))
 
-    def _count_seconds(self) -> None:
-        self._seconds += 1
-        self._say_how_long()
-
-    def _say_how_long(self) -> None:
+    def _say_how_long(self, more: int = 0) -> None:
+        self._seconds += more
         progress = f"forking ... {self._seconds} s"
         self._put(
             "progress", f"{progress}; it is finished first" if self._is_to_be_left else progress

@@ -131,13 +131,15 @@ class SessionsScreen(ListScreen[FoundEntry | SessionEntry]):
         self._is_awaited = False
         self.run_worker(self._searched, group="search", exit_on_error=False)
 
-    async def _searched(self) -> None:
+    async def _searched(self, *, again: bool = False) -> None:
+        """Search by keywords. If it is done `again`, only new results are shown."""
         query = self._asked()
         results = await self._look_up(self._words, query, fast=True)
-        if results is not None:
+        if results is None:
+            if not again and query == self._asked():
+                self._is_awaited = False  # it failed, and the error is shown
+        elif not again or (query == self._asked() and self._is_news(results)):
             await self._show_words(query, results)
-        elif query == self._asked():
-            self._is_awaited = False  # it failed, and the error is shown
 
     async def _show_words(self, asked: Asked, found: Looked) -> None:
         """Show the keyword results; a moment later, those of the sentence model."""
@@ -186,23 +188,14 @@ class SessionsScreen(ListScreen[FoundEntry | SessionEntry]):
     def _hear(self, step: Step) -> None:
         if step["phase"] == "searchable":
             # New turns can be found now.
-            self._search_again()
+            again = partial(self._searched, again=True)
+            self.run_worker(again, group="search", exit_on_error=False)
         elif step["phase"] == "failed":
             self.notify(clean(str(step["message"])), severity="warning", markup=False)
         elif step == ENDED:
             self._refreshed = time.monotonic()
         self._progress = searching.progress(step)
         self._say()
-
-    def _search_again(self) -> None:
-        query = self._asked()
-
-        async def again() -> None:
-            results = await self._look_up(self._words, query, fast=True)
-            if results is not None and query == self._asked() and self._is_news(results):
-                await self._show_words(query, results)
-
-        self.run_worker(again, group="search", exit_on_error=False)
 
     def _is_news(self, found: Looked) -> bool:
         """Return whether keyword results changed; otherwise the model's results stay."""

@@ -121,7 +121,8 @@ class ListScreen(MainScreen, Generic[E]):
         self.rows = rows
         self.page = Page(id="preview")
         self.status = Static(status, id="status", markup=False)
-        self._newest = Newest(lanes.reading)
+        self.newest = Newest(lanes.reading)
+        """Reads previews."""
 
     def above(self) -> ComposeResult:
         """Compose what is above the list."""
@@ -161,7 +162,7 @@ class ListScreen(MainScreen, Generic[E]):
             return False
         read = self.reader(entry)
         await asyncio.sleep(RESTED)
-        content = await self._newest.ask(
+        content = await self.newest.ask(
             lambda app: SessionReader(app.sessions, app.code).attempt(read)
         )
         # The list may have been refilled, so compare keys.

@@ -11,7 +11,6 @@ from textual.screen import ModalScreen
 
 from prong.model.amounts import counted
 from prong.model.workers import WorkerState, WorkerStatus
-from prong.threads import Newest
 from prong.tui.content.preview import LastExchange, SessionReader
 from prong.tui.content.worker_entry import WorkerEntry, counts, described, entries_of
 from prong.tui.lanes import Lanes
@@ -59,7 +58,6 @@ class WorkersScreen(ListScreen[WorkerEntry]):
         self._acts = WorkerActs(self, lanes)
         self._found: Sequence[WorkerStatus] = ()
         self._lookout = WorkersWatch(lanes.workers, self._see, self.tell)
-        self._turns = Newest(lanes.reading)
         self._last: dict[str, tuple[object, LastExchange]] = {}
         """Worker name to the state of its session when it was read, and its last turn."""
         self._read_now: str | None = None
@@ -140,7 +138,7 @@ class WorkersScreen(ListScreen[WorkerEntry]):
     async def _read_turn(self, entry: WorkerEntry) -> None:
         try:
             await asyncio.sleep(RESTED)
-            exchange = await self._turns.ask(
+            exchange = await self.newest.ask(
                 lambda app: SessionReader(app.sessions, app.code).last_turn(entry.status)
             )
         finally:
