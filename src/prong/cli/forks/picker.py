@@ -69,8 +69,10 @@ class Picker:
         while True:
             columns, lines = screen.size()
             screen.draw(self.frame(columns, lines))
-            needs_preview = self._maker is None and self._lacks_preview(columns, lines)
-            key = screen.key(_PAUSE if needs_preview else None)
+            has_room = _is_beside(columns) or _is_below(columns, lines)
+            can_make = self._maker is None and has_room and self._fitting
+            lacks = can_make and self._fitting[self._at] not in self._previews
+            key = screen.key(_PAUSE if lacks else None)
             if self._error is not None:
                 raise self._error
             if key is None:
@@ -122,11 +124,6 @@ class Picker:
         following = (i for i, number in enumerate(self._fitting) if number >= chosen)
         self._at = next(following, max(len(self._fitting) - 1, 0))
 
-    def _lacks_preview(self, columns: int, lines: int) -> bool:
-        if not self._fitting or not (_is_beside(columns) or _is_below(columns, lines)):
-            return False
-        return self._fitting[self._at] not in self._previews
-
     def frame(self, columns: int, lines: int) -> list[str]:
         room = max(lines - 2, 1)
         if _is_beside(columns):
@@ -142,7 +139,12 @@ class Picker:
             rows += self._shown(columns, room - height - 1)
         else:
             rows = self._list(columns, room)
-        return [styled(cut(self._title, columns), bold=True), *rows, self._footer(columns)][:lines]
+        if self._filter is None:
+            footer = styled(cut(_HELP, columns), dim=True)
+        else:
+            count = f"{len(self._fitting)} of {len(self._turns)}"
+            footer = cut(f"/{clean(self._filter)}▏ {count}", columns)
+        return [styled(cut(self._title, columns), bold=True), *rows, footer][:lines]
 
     def _list(self, columns: int, height: int) -> list[str]:
         self._page = max(height - 1, 1)
@@ -169,12 +171,6 @@ class Picker:
         preview = self._previews.get(self._fitting[self._at]) if self._fitting else None
         lines = turn_preview.lines(preview, columns, height) if preview else []
         return [*lines, *[""] * (height - len(lines))]
-
-    def _footer(self, columns: int) -> str:
-        if self._filter is None:
-            return styled(cut(_HELP, columns), dim=True)
-        count = f"{len(self._fitting)} of {len(self._turns)}"
-        return cut(f"/{clean(self._filter)}▏ {count}", columns)
 
 
 _WHILE_MOVING = {"k": "up", "j": "down", "g": "home", "G": "end", "/": "filter", " ": "page down"}

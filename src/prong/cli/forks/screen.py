@@ -7,7 +7,7 @@ import termios
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 _ENTER = b"\x1b[?1049h\x1b[?25l\x1b[?7l"
@@ -17,32 +17,20 @@ _SIGNALS = (signal.SIGWINCH, signal.SIGCONT, signal.SIGTERM, signal.SIGHUP)
 _ESCAPE_SECONDS = 0.05
 """Seconds after an Escape in which the rest of a key sequence may arrive."""
 _UNKNOWN_SIZE = 80, 24
-_KEYS = {
-    b"\r": "enter",
-    b"\n": "enter",
-    b"\x03": "leave",
-    b"\x04": "leave",
-    b"\x0e": "down",
-    b"\x10": "up",
-    b"\x15": "clear",
-    b"\x1a": "suspend",
-    b"\x7f": "backspace",
-    b"\x08": "backspace",
-    b"\x1b[A": "up",
-    b"\x1bOA": "up",
-    b"\x1b[B": "down",
-    b"\x1bOB": "down",
-    b"\x1b[5~": "page up",
-    b"\x1b[6~": "page down",
-    b"\x1b[H": "home",
-    b"\x1bOH": "home",
-    b"\x1b[1~": "home",
-    b"\x1b[7~": "home",
-    b"\x1b[F": "end",
-    b"\x1bOF": "end",
-    b"\x1b[4~": "end",
-    b"\x1b[8~": "end",
+_NAMES = {
+    "enter": (b"\r", b"\n"),
+    "leave": (b"\x03", b"\x04"),
+    "down": (b"\x0e", b"\x1b[B", b"\x1bOB"),
+    "up": (b"\x10", b"\x1b[A", b"\x1bOA"),
+    "clear": (b"\x15",),
+    "suspend": (b"\x1a",),
+    "backspace": (b"\x7f", b"\x08"),
+    "page up": (b"\x1b[5~",),
+    "page down": (b"\x1b[6~",),
+    "home": (b"\x1b[H", b"\x1bOH", b"\x1b[1~", b"\x1b[7~"),
+    "end": (b"\x1b[F", b"\x1bOF", b"\x1b[4~", b"\x1b[8~"),
 }
+_KEYS = {raw: name for name, sequences in _NAMES.items() for raw in sequences}
 
 
 class Screen:
@@ -76,12 +64,7 @@ class Screen:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end()
 
     def _take(self) -> None:
