@@ -66,6 +66,12 @@ class Tree:
         one = replace(self, store=alone)
         return one.program("fork", f"claude:{big['id']}", "--into", str(self.home), "--json")
 
+    def initialize(self, argv: list[str]) -> float:
+        """Start an MCP server, and return its CPU seconds until it has answered `initialize`."""
+        with mcp.running(argv, self.environment) as server:
+            server.start()
+            return ui.cpu_of(server.process.pid)
+
     def snapshots(self) -> None:
         """Record many snapshots of sessions that no search finds."""
 
@@ -89,7 +95,7 @@ class Tree:
             "`prong find`": lambda: self.program("find", _QUERY),
             f"`prong fork`, {big['size'] / 1e6:.0f} MB": lambda: self.fork(big),
             "`prong-hook`": lambda: bench.hook().cpu,
-            "MCP `initialize` (wall)": lambda: mcp.started([*prong, "mcp"], self.environment).wall,
+            "MCP `initialize`": lambda: self.initialize([*prong, "mcp"]),
             "`prong ui`": lambda: ui.start(self.environment, [*prong, "ui"]).sessions,
         }
 

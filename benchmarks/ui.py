@@ -111,7 +111,7 @@ def _block(parent: int) -> bytes:
         return b""
 
 
-def _cpu(pid: int) -> float:
+def cpu_of(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICK
 
@@ -126,7 +126,7 @@ def start(variables: Mapping[str, str], argv: Sequence[str] = ()) -> Start:
             if not select.select([parent], [], [], 0.5)[0]:
                 continue
             block = _block(parent)
-            cpu = _cpu(pid)
+            cpu = cpu_of(pid)
             if not block:
                 break
             printed += block

@@ -188,10 +188,7 @@ class Workspaces:
 
     @contextmanager
     def made(self, plan: WorktreePlan) -> Generator[Making]:
-        """Create the planned worktree for a fork that is created inside the `with` block.
-
-        If the fork fails, the worktree is removed, also after a crash: see `sweep`.
-        """
+        """Create a worktree for the fork in the `with` block, and remove it if the fork fails."""
         undo = Undo(self._root)
         with offering_none():
             undo.open()
@@ -334,10 +331,7 @@ def _below(top: Path, folder: str) -> str | None:
 
 
 def warnings(worktree: WorktreePlan | None, other_way: str = "--code now") -> list[str]:
-    """List warnings about the code before the fork is created.
-
-    `other_way` is an option that includes uncommitted changes.
-    """
+    """List warnings about the code; `other_way` is an option that includes uncommitted changes."""
     if worktree is None:
         return []
     messages: list[str] = []

@@ -99,10 +99,7 @@ def together(
 
 
 def _by_age(copies: list[TurnPlace], catalogue: Catalogue) -> list[TurnPlace]:
-    """Sort copies, the original first: in the root session, or in the oldest file.
-
-    The path breaks ties, so that the order is stable.
-    """
+    """Sort copies, the original first: in the root session, then in the oldest file."""
     files = catalogue.files_of(place.turn.mark for place in copies)
 
     def age(place: TurnPlace) -> tuple[bool, bool, int, str]:

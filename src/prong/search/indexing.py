@@ -144,10 +144,7 @@ class Indexing:
         patience: float = _MOMENT,
         on_progress: OnProgress = ignore_progress,
     ) -> Refreshed:
-        """Scan the sessions and index changes for at most `seconds`.
-
-        Waits up to `patience` seconds for another process that writes.
-        """
+        """Index changes for at most `seconds`; wait up to `patience` for another writer."""
         work = _Work(None if seconds is None else time.monotonic() + seconds, on_progress)
         with self._index.writing(patience) as update:
             if update is None:
@@ -167,10 +164,7 @@ class Indexing:
         return Refreshed(listing, busy=False)
 
     def seen(self, seconds: float) -> Refreshed:
-        """Return a session listing of at most this age, without indexing.
-
-        Sessions are listed again after any process has updated the index.
-        """
+        """Return a listing of at most this age, unless the index was updated since."""
         self._index.reload()
         now, written = time.monotonic(), self._index.catalogue.fact(_WRITTEN)
         seen = self._seen

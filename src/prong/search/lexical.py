@@ -44,8 +44,8 @@ _MOST_POSTINGS = 10_000
 """Maximum number of postings read for the coverage."""
 _MOST_PRINTED = 10_000
 """Maximum number of postings in tool output read to find turns."""
-_COMPLETED = (("prompt", "answer"), ("names", "files"))
-"""Fields that complete an unfinished word: stemmed ones, and unstemmed ones."""
+_COMPLETED = {"stems": ("prompt", "answer"), "plain": ("names", "files")}
+"""Fields that complete an unfinished word, by the form of words that they have."""
 _MOST_COMPLETED = 12
 
 
@@ -126,17 +126,14 @@ class Lexical:
         start = beginning_in(text)
         if start is None:
             return words
-        stems, plain = (self._beginning(fields, start) for fields in _COMPLETED)
-        return words._replace(
-            stems=tuple(dict.fromkeys((*words.stems, *stems))),
-            plain=tuple(dict.fromkeys((*words.plain, *plain))),
-        )
-
-    def _beginning(self, fields: Sequence[str], start: str) -> list[str]:
-        counts: Counter[str] = Counter()
-        for name in fields:
-            counts.update(dict(self._turns.beginning(name, start, _MOST_COMPLETED)))
-        return [word for word, _ in counts.most_common(_MOST_COMPLETED)]
+        forms = {"stems": words.stems, "plain": words.plain}
+        for form, names in _COMPLETED.items():
+            counts = Counter[str]()
+            for name in names:
+                counts.update(dict(self._turns.beginning(name, start, _MOST_COMPLETED)))
+            common = [word for word, _ in counts.most_common(_MOST_COMPLETED)]
+            forms[form] = tuple(dict.fromkeys((*forms[form], *common)))
+        return words._replace(**forms)
 
     def turns(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
         """Find turns that contain any of the words, best first."""
@@ -144,11 +141,7 @@ class Lexical:
         return list(map(FoundTurn._make, hits))
 
     def _terms(self, words: QueryTerms) -> list[tantivy.Query]:
-        """Build the queries for any of the words in any field of a turn.
-
-        Tool output counts least and has most words, so only the query's rarest words are searched
-        in it.
-        """
+        """Build the queries for words in any field of a turn; in tool output for rare ones only."""
         terms = _terms(self._turns, TURN_FIELDS, words, without="output")
         boost = TURN_FIELDS.get("output", 0.0)
         printed = sorted((self._turns.having("output", word), word) for word in words.plain)
@@ -162,10 +155,7 @@ class Lexical:
         return terms
 
     def typed(self, words: QueryTerms, scope: Scope, limit: int) -> list[FoundTurn]:
-        """Find turns with the whole query in a command, which raises their score.
-
-        This is a separate query, because a query of plain words takes a quarter less time.
-        """
+        """Find turns with the whole query in a command. Apart, other queries are faster."""
         if len(words.sentence) < _FEWEST_TYPED or not TYPED:
             return []
         sentence = list[str | tuple[int, str]](words.sentence)

@@ -42,10 +42,7 @@ class QueryTerms(NamedTuple):
 
 
 def words_of(text: str) -> QueryTerms:
-    """Extract the words of a query; stop words only if there is nothing else.
-
-    A very long text is limited to its first words, because each word costs time.
-    """
+    """Extract the first words of a query; stop words only if there is nothing else."""
     text = query_text(text)
     typed = words_in(text)
     telling = _once(word for word in typed if word.lower() not in STOP_WORDS) or _once(typed)

@@ -180,10 +180,7 @@ class Meaning:
     def nearest(
         self, query: str, units: Iterable[tuple[int, tuple[str, ...]]], count: int
     ) -> dict[int, float]:
-        """Find the texts nearest to the query among those with a vector.
-
-        `units` yields all keys with their texts. Raises `ProngError` when the model fails.
-        """
+        """Find the keys nearest to a query among all `units` with a vector. Raises `ProngError`."""
         near = self._vectors.nearest(self._vector(query), count)
         cosines_by_key: dict[int, float] = {}
         for key, some in units if near else ():

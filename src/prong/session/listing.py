@@ -172,14 +172,12 @@ def _without_copies(sessions: Iterable[Session]) -> tuple[list[Session], list[Sk
         if other is None:
             newest[session.ref] = session
             continue
-        newer, older = sorted((other, session), key=_freshness, reverse=True)
+        newer, older = sorted(
+            (other, session), key=lambda one: (one.updated or _LONG_AGO, one.size), reverse=True
+        )
         newest[session.ref] = newer
         copies.append(Skipped(older.path, f"a copy of {newer.path}"))
     return list(newest.values()), copies
-
-
-def _freshness(session: Session) -> tuple[datetime, int]:
-    return (session.updated or _LONG_AGO, session.size)
 
 
 def _is_hidden(session: Session) -> bool:

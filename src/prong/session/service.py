@@ -151,10 +151,7 @@ class SessionService:
         seconds: float = inf,
         waiting: Callable[[], None] = lambda: None,
     ) -> T:
-        """Retry `act` until the agent is idle and `act` no longer raises `Busy`.
-
-        Raises `Busy` itself when that takes longer than `seconds`.
-        """
+        """Retry `act` until the agent is idle; raises `Busy` after `seconds`."""
         from prong.session import resume
 
         store = self._stores.named(session.agent)

@@ -14,16 +14,10 @@ _READY = re.compile(f"{_DECORATION}ready{_DECORATION}[.!。…]?{_DECORATION}", 
 
 
 def is_ready(text: str) -> bool:
-    """Check that the text is just `Ready.`, perhaps bold, quoted or without the full stop.
-
-    With a preface or a follow-up question, it is an answer worth reading.
-    """
+    """Check that the text is just `Ready.`: with a preface, it is an answer worth reading."""
     return len(text) <= _LONGEST and _READY.fullmatch(text) is not None
 
 
 def acknowledges_seed(prompt: str | None, said: str) -> bool:
-    """Check that a prompt is a seed and the answer just `Ready.`.
-
-    Such an exchange is of no interest as the last words of a session.
-    """
+    """Check that these are a seed and its answer: as last words, they say nothing."""
     return prompt is not None and SeedHeader.parse(prompt) is not None and is_ready(said)

@@ -93,7 +93,7 @@ class _Page:
             yield f"\n{_quoted(text)}\n"
 
     def field(self, text: str) -> str:
-        return _one_line(self._text(text))
+        return " ".join(self._text(text).split("\n")).strip()
 
     def line(self, text: str, longest: int) -> str:
         """Put text on one line of limited length. Mask first: half a secret looks like none."""
@@ -109,10 +109,6 @@ class _Page:
         output = self._text(tool.output or "").rstrip()
         if output.strip():
             yield f"\n{_fenced(_shortened(output))}\n"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split("\n")).strip()
 
 
 def _title(text: str) -> str:

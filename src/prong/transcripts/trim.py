@@ -110,7 +110,8 @@ def _note(left_out: list[str]) -> Block:
 
 def _shortened(blocks: list[Block], room: int) -> list[Block]:
     """Cut all tool texts to the greatest length at which the blocks fit."""
-    lengths = [length for block in blocks for length in _lengths(block.tool)]
+    tools = [block.tool for block in blocks if block.tool]
+    lengths = [len(text) for tool in tools for text in (tool.input, tool.output or "")]
     excess = size(blocks) - room
 
     def saved(cap: int) -> int:
@@ -126,10 +127,6 @@ def _shortened(blocks: list[Block], room: int) -> list[Block]:
         else:
             high = middle
     return [replace(block, tool=_cut_tool(block.tool, low)) for block in blocks]
-
-
-def _lengths(tool: Tool | None) -> list[int]:
-    return [len(tool.input), len(tool.output or "")] if tool else []
 
 
 def _cut_tool(tool: Tool | None, length: int) -> Tool | None:

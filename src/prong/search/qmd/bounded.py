@@ -72,10 +72,7 @@ def _interrupts_later() -> Generator[list[int]]:
 
 
 class _Reading:
-    """Reads both pipes of a process, until it ends rather than until the pipes close.
-
-    A child of the process may hold a pipe open for hours.
-    """
+    """Reads both pipes until the process ends: a child of it may hold them open for hours."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.output = bytearray()

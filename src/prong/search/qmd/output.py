@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -56,55 +57,53 @@ def rows_in(output: bytes) -> list[QmdRow]:
     text = _plain(output)
     if not text.strip():
         raise Unreadable("it printed nothing")
-    values = _Values(text)
-    if values.rows is not None:
-        return values.rows
-    if values.error:
-        raise Unreadable(values.error)
+    rows: list[QmdRow] | None = None
+    error = ""
+    for value in _values(text):
+        if (some := _rows(value)) is not None:
+            rows = [*(rows or []), *some]
+        elif isinstance(value, dict) and isinstance(told := cast(Any, value).get("error"), str):
+            error = _shortened(told)
+    if rows is not None:
+        return rows
+    if error:
+        raise Unreadable(error)
     if _NOTHING.search(text):
         return []
     raise Unreadable(f"it did not print JSON: {_shortened(text.strip().splitlines()[0])}")
 
 
-class _Values:
-    """The JSON values that begin at the start of a line."""
+def _values(text: str) -> Iterator[object]:
+    """Yield the JSON values that begin at the start of a line."""
+    decoder = json.JSONDecoder()
+    at = work = 0
+    while work < _MOST_WORK and (start := _START.search(text, at)):
+        work += _A_START
+        try:
+            value, at = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            # The error does not say how far it read: possibly to the end.
+            work += len(text)
+            at = start.start() + 1
+            continue
+        end = text.find("\n", at)
+        # If text follows on the line, this is only a piece, like part of a truncated array.
+        if not text[at : end if end >= 0 else None].strip():
+            yield value
 
-    def __init__(self, text: str) -> None:
-        self.rows: list[QmdRow] | None = None
-        self.error: str | None = None
-        decoder = json.JSONDecoder()
-        at = work = 0
-        while work < _MOST_WORK and (start := _START.search(text, at)):
-            work += _A_START
-            try:
-                value, at = decoder.raw_decode(text, start.start())
-            except (ValueError, RecursionError):
-                # The error does not say how far it read: possibly to the end.
-                work += len(text)
-                at = start.start() + 1
-                continue
-            end = text.find("\n", at)
-            # If text follows on the line, this is only a piece, like part of a truncated array.
-            if not text[at : end if end >= 0 else None].strip():
-                self._take(value)
 
-    def _take(self, value: Any) -> None:
-        if isinstance(value, dict):
-            fields = cast(dict[str, Any], value)
-            if (row := _row(fields)) is not None:
-                self._add([row])
-            elif isinstance(fields.get("results"), list):
-                self._take(fields["results"])
-            elif isinstance(fields.get("error"), str):
-                self.error = _shortened(fields["error"])
-        elif isinstance(value, list):
-            rows = [_row(item) for item in cast(list[Any], value)]
-            valid = [row for row in rows if row is not None]
-            if valid or not rows:
-                self._add(valid)
-
-    def _add(self, rows: list[QmdRow]) -> None:
-        self.rows = (self.rows or []) + rows
+def _rows(value: Any) -> list[QmdRow] | None:
+    """Return the rows of a value: one, a list of them, or an object with such a list."""
+    if isinstance(value, dict):
+        fields = cast(dict[str, Any], value)
+        if row := _row(fields):
+            return [row]
+        value = fields.get("results")
+    if not isinstance(value, list):
+        return None
+    items = cast(list[Any], value)
+    rows = [row for item in items if (row := _row(item))]
+    return rows if rows or not items else None
 
 
 def _row(value: Any) -> QmdRow | None:

@@ -34,10 +34,7 @@ def models_folder(env: Mapping[str, str]) -> Path:
 
 
 def collection_folder(env: Mapping[str, str], collection: str) -> Path | None:
-    """Look up the folder of a collection in qmd's configuration.
-
-    Understands only the YAML that qmd itself writes; None for anything else.
-    """
+    """Look up a collection in qmd's configuration; None unless it is as qmd writes it."""
     folder = Path(env.get("QMD_CONFIG_DIR") or _folder(env, "XDG_CONFIG_HOME", ".config") / "qmd")
     try:
         lines = read_regular(folder / "index.yml").decode("utf-8", "replace").splitlines()
@@ -82,10 +79,7 @@ def guidance(
     *,
     folder: str = EXPORTS,
 ) -> dict[str, object] | None:
-    """Build setup instructions for qmd, and sessions to choose from by hand meanwhile.
-
-    None when qmd works and just found nothing.
-    """
+    """Build setup instructions for qmd, and sessions to choose from; None when qmd works."""
     qmd = (entry for entry in reversed(attempts) if entry.engine == "qmd")
     last = next((entry for entry in qmd if not entry.skipped and entry.mode != FILTERS), None)
     if last is None or last.error is None:
