@@ -18,6 +18,10 @@ _ASCII = bytes(range(128))
 _LONGEST = 100
 """Maximum length of an identifier; longer words are data."""
 _MOST_KNOWN = 200_000
+# Not compiled here: many queries have no identifier.
+_COMPOUND = r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+"
+_CAMEL = r"[a-z][A-Z]|[A-Z]{2}[a-z]"
+_PART = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
 
 
 def names_in(text: str) -> list[str]:
@@ -52,27 +56,13 @@ def _names_in_word(word: str) -> list[str]:
     if inner.isalpha() and (inner[1:].islower() or inner.isupper()):
         # Most words are plain, so this fast check comes first.
         return []
-    shapes = _shapes()
     lowered = word.lower()
-    names = [] if inner.isalnum() else shapes.compound.findall(lowered)
-    if lowered != word and shapes.camel.search(word):
-        for part in shapes.gap.split(word):
-            if shapes.camel.search(part):
-                names += (piece.lower() for piece in shapes.part.findall(part) if len(piece) > 1)
+    names = [] if inner.isalnum() else re.findall(_COMPOUND, lowered)
+    if lowered != word and re.search(_CAMEL, word):
+        for part in re.split(r"[\W_]+", word):
+            if re.search(_CAMEL, part):
+                names += (piece.lower() for piece in re.findall(_PART, part) if len(piece) > 1)
     return names
-
-
-class _Shapes:
-    """Regexes for identifiers, compiled only for the first word that looks like one."""
-
-    def __init__(self) -> None:
-        self.compound = re.compile(r"[^\W_]+(?:(?:[_./:@#-]|::)+[^\W_]+)+")
-        self.camel = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-        self.gap = re.compile(r"[\W_]+")
-        self.part = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-
-_shapes = cache(_Shapes)
 
 
 def words_in(text: str) -> list[str]:

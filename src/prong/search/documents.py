@@ -43,10 +43,6 @@ class Documents:
         self._index.config_reader("Manual")
         self._having: dict[tuple[str, str], int] = {}
 
-    @staticmethod
-    def are_in(folder: Path) -> bool:
-        return (folder / "meta.json").exists()
-
     def reload(self) -> None:
         """Make later commits visible."""
         with _as_os_error():

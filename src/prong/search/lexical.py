@@ -104,7 +104,7 @@ class Lexical:
     def __init__(self, folder: Path) -> None:
         """Open or create it. Raises `ValueError` when it is damaged or has another schema."""
         sessions = folder / "sessions"
-        if Documents.are_in(folder) and not Documents.are_in(sessions):
+        if (folder / "meta.json").exists() and not (sessions / "meta.json").exists():
             raise ValueError("the words of the sessions are gone")
         folder.mkdir(mode=0o700, exist_ok=True)
         # Turns last: if their index exists, the index is complete.

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from prong.errors import External, ProngError, UsageError
 from prong.files.regular import read_regular
@@ -52,6 +52,8 @@ class Export(Record, frozen=True):
     session: Session
     path: Path
     state: ExportState
+    entry: ExportEntry
+    """What the folder records of it once it is written."""
     reason: str | None = None
     """Why it was refused or failed."""
 
@@ -98,7 +100,7 @@ def plan(
     """Find the sessions that changed since they were exported."""
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 -- links in it stay, `..` goes
     exported = ExportFolder(folder)
-    exports = tuple(_looked_at(exported, each, masked).export for each in listing.sessions)
+    exports = tuple(_looked_at(exported, each, masked) for each in listing.sessions)
     stale = tuple(_stale(exported, listing, roots, agent))
     return ExportPlan(folder, exports, stale, masked, prune, listing.hidden)
 
@@ -118,7 +120,7 @@ def export(
     total = sum(item.session.size for item in pending)
     read = 0
     saved = time.monotonic()
-    writer = _Writer(folder)
+    writer = _Writer(folder, masked=planned.masked)
     try:
         with folder.writing():
             with writer:
@@ -145,26 +147,18 @@ def export(
     )
 
 
-class _Pending(NamedTuple):
-    """A session, what is exported of it, and what an export would write."""
-
-    export: Export
-    entry: ExportEntry
-    masked: bool
-
-
 class _Writer:
     """Writes files in the background while sessions are read, because syncing to disk is slow."""
 
-    def __init__(self, folder: ExportFolder) -> None:
+    def __init__(self, folder: ExportFolder, *, masked: bool) -> None:
         self.done: dict[SessionRef, Export] = {}
         self._folder = folder
+        self._mask: Callable[[str], str] = mask if masked else lambda text: text
         self._pool = ThreadPoolExecutor(_WRITERS)
-        self._waiting: deque[tuple[_Pending, Future[bool]]] = deque()
+        self._waiting: deque[tuple[Export, Future[bool]]] = deque()
 
-    def add(self, pending: _Pending, messages: Callable[[Session], Iterable[Message]]) -> None:
+    def add(self, export: Export, messages: Callable[[Session], Iterable[Message]]) -> None:
         """Read a session, and write its export unless that is refused."""
-        export = pending.export
         self.done[export.session.ref] = export
         if export.state not in _TO_WRITE:
             return
@@ -174,26 +168,26 @@ class _Writer:
                     export.session,
                     paired(messages(export.session)),
                     repo=repository_name(export.session.cwd),
-                    mask=mask if pending.masked else lambda text: text,
+                    mask=self._mask,
                 )
             )
         except (ProngError, OSError) as error:
             told = error.message if isinstance(error, ProngError) else error.strerror
             self._end(export, ExportState.FAILED, told or str(error))
             return
-        future = self._pool.submit(self._folder.write, pending.entry.file, text)
-        self._waiting.append((pending, future))
+        future = self._pool.submit(self._folder.write, export.entry.file, text)
+        self._waiting.append((export, future))
         while len(self._waiting) > _WRITERS:
             self._settle()
 
     def _settle(self) -> None:
-        (export, entry, _), future = self._waiting.popleft()
+        export, future = self._waiting.popleft()
         try:
             written = future.result()
         except FileExistsError:
             self._end(export, ExportState.REFUSED, "it was changed just now")
             return
-        self._folder.entries[str(export.session.ref)] = entry
+        self._folder.entries[str(export.session.ref)] = export.entry
         self._end(export, export.state if written else ExportState.UNCHANGED)
 
     def _end(self, export: Export, state: ExportState, reason: str | None = None) -> None:
@@ -221,7 +215,7 @@ def refuse_agent_folders(folder: Path, roots: Iterable[Path]) -> None:
             )
 
 
-def _looked_at(folder: ExportFolder, session: Session, masked: bool) -> _Pending:  # noqa: FBT001
+def _looked_at(folder: ExportFolder, session: Session, masked: bool) -> Export:  # noqa: FBT001
     file = folder.place(session)
     # Taken before reading, so that lines appended meanwhile show as a change next time.
     entry = ExportEntry(file, _stamp(session, masked=masked), session.file)
@@ -234,7 +228,7 @@ def _looked_at(folder: ExportFolder, session: Session, masked: bool) -> _Pending
         state = ExportState.REFUSED
     else:
         state = ExportState.CHANGED if is_exported else ExportState.NEW
-    return _Pending(Export(session, folder.path / file, state, reason), entry, masked)
+    return Export(session, folder.path / file, state, entry, reason)
 
 
 def _stamp(session: Session, *, masked: bool) -> str:

@@ -5,7 +5,7 @@ recorded fork counts only for a session whose file is missing or names no parent
 own forks are drawn the same with and without state.db, as long as the files exist.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import chain
 from typing import NamedTuple
@@ -113,30 +113,23 @@ _Links = dict[SessionRef, _Link]
 
 def _links(sessions: Mapping[SessionRef, Session], recorded: Iterable[Fork]) -> _Links:
     """Collect the parent links from session files, without the loops of damaged files."""
-    present = _Names(sessions)
-    former = _Names(fork.parent.session for fork in recorded)
+    present = _finder(sessions)
+    former = _finder(fork.parent.session for fork in recorded)
     links: _Links = {}
     for ref, session in sessions.items():
         parent = session.parent
         if parent is not None:
             turn = session.inherited if session.forked_at is None else session.forked_at
-            links[ref] = _Link(present.find(parent) or former.find(parent) or parent, turn)
+            links[ref] = _Link(present(parent) or former(parent) or parent, turn)
     looping = {ref for ref, link in links.items() if ref in _line(link.parent, links)}
     return {ref: link for ref, link in links.items() if ref not in looping}
 
 
-class _Names:
-    """Looks up a session by the name that a file uses.
-
-    A file may omit the agent, so that a fork of another agent's session seems to be of its own.
-    """
-
-    def __init__(self, refs: Iterable[SessionRef]) -> None:
-        self._refs = set(refs)
-        self._by_id = {ref.id: ref for ref in sorted(self._refs)}
-
-    def find(self, name: SessionRef) -> SessionRef | None:
-        return name if name in self._refs else self._by_id.get(name.id)
+def _finder(refs: Iterable[SessionRef]) -> Callable[[SessionRef], SessionRef | None]:
+    """Look up sessions by the name in a file, whose agent may be missing or wrong."""
+    known = set(refs)
+    by_id = {ref.id: ref for ref in sorted(known)}
+    return lambda name: name if name in known else by_id.get(name.id)
 
 
 def _node(ref: SessionRef, session: Session | None, links: _Links) -> LineageNode:
