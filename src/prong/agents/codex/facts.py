@@ -5,7 +5,7 @@ A thread may have several files, and forks need their parents.
 
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -107,7 +107,8 @@ class Assembly(Record, dict=True):
 
     agent: str
     library: Library
-    facts: Mapping[str, CodexFacts]
+    facts_of: Callable[[str], CodexFacts | None]
+    """The facts of a file, always the same; None when it cannot be read."""
     names: Mapping[str, str]
 
     def __post_init__(self) -> None:
@@ -118,41 +119,35 @@ class Assembly(Record, dict=True):
             own = self._own(paths)
             if not own:
                 continue
-            path = self._live(own)
-            if self.facts[path].conversation:
+            path = _live(own)
+            if own[path].conversation:
                 yield self.session(thread, path, self.library.stats[path])
             else:
                 self.skipped.append(no_conversation(path))
 
-    def _own(self, paths: list[str]) -> list[str]:
+    def _known(self, paths: Iterable[str]) -> dict[str, CodexFacts]:
+        return {path: facts for path in paths if (facts := self.facts_of(path))}
+
+    def _own(self, paths: Iterable[str]) -> dict[str, CodexFacts]:
         # A sub-agent's file may have its parent's id in its name.
-        return [p for p in paths if p in self.facts and not self.facts[p].header.subagent]
-
-    def _live(self, paths: list[str]) -> str:
-        """Return the newest file of a thread: the one that none of its other files continues.
-
-        Times in file names are local and may go back; those inside the files do not.
-        """
-        continued = {self.facts[path].header.base for path in paths}
-        last_files = [path for path in paths if rollout_id(path) not in continued]
-        return max(last_files or paths, key=lambda path: (self.facts[path].started or "", path))
+        known = self._known(paths).items()
+        return {path: facts for path, facts in known if not facts.header.subagent}
 
     def numbers(self, path: str) -> dict[str, int]:
         """Map the ids of a file's active turns to their numbers in the session."""
         own = self._own(self.library.siblings(path))
-        chain = self._chain(self._live(own) if path in own else path)
-        if not any(facts is self.facts[path] for facts in chain):
-            return {}
-        marks, _ = self._turns(chain)
-        own_ids = {mark.id for mark in self.facts[path].turns}
-        return {mark.id: number for number, mark in enumerate(marks, start=1) if mark.id in own_ids}
+        chain = self._chain(_live(own) if path in own else path)
+        facts = next((facts for facts in chain if facts is self.facts_of(path)), None)
+        own_ids = {mark.id for mark in facts.turns} if facts else set[str]()
+        marks = enumerate(self._turns(chain)[0], start=1) if facts else ()
+        return {mark.id: number for number, mark in marks if mark.id in own_ids}
 
     def session(self, thread: str, path: str, stat: os.stat_result) -> Session:
-        own = self.facts[path]
         chain = self._chain(path)
+        own = chain[-1]
         marks, inherited = self._turns(chain)
         parent, forked_at = self._parent(thread, own, chain)
-        if parent is not None and own.header.base is None:
+        if parent is not None and own.header.forked_from and own.header.base is None:
             inherited = self._copied(own, path, parent)
         updated = own.updated or next((f.updated for f in reversed(chain) if f.updated), None)
         cwds = own.cwds
@@ -199,15 +194,13 @@ class Assembly(Record, dict=True):
         return seed.parent.session, seed.parent.turn
 
     def _chain(self, path: str) -> list[CodexFacts]:
-        chain = [self.facts[path]]
-        seen = {path}
-        while (base := chain[0].header.base) is not None:
-            previous = self.library.find(base, beside=path)
-            if previous is None or previous in seen or previous not in self.facts:
-                break
-            seen.add(previous)
-            chain.insert(0, self.facts[previous])
-        return chain
+        chain: dict[str, CodexFacts] = {}
+        file: str | None = path
+        while file is not None and file not in chain and (facts := self.facts_of(file)):
+            chain[file] = facts
+            base = facts.header.base
+            file = self.library.find(base, beside=path) if base is not None else None
+        return [*reversed(chain.values())]
 
     def _turns(self, chain: list[CodexFacts]) -> tuple[list[TurnMark], int]:
         """Return the turns of a chain, and how many of them come from another thread."""
@@ -228,14 +221,14 @@ class Assembly(Record, dict=True):
 
         Old forks may have the same prompts under other ids.
         """
-        paths = [p for p in self.library.thread(parent.id, beside=path) if p in self.facts]
         if parent.agent != self.agent:
             return min(own.header.forked_from_turn or 0, len(own.turns))
-        if not paths:
+        known = self._known(self.library.thread(parent.id, beside=path))
+        if not known:
             return 0
-        marks = {p: self._turns(self._chain(p))[0] for p in paths}
+        marks = {p: self._turns(self._chain(p))[0] for p in known}
         parent_ids = {mark.id for turns in marks.values() for mark in turns}
-        active = marks[self._live(paths)]
+        active = marks[_live(known)]
         count = 0
         for turn in own.turns:
             same = count < len(active) and turn.prompt_hash == active[count].prompt_hash
@@ -243,3 +236,13 @@ class Assembly(Record, dict=True):
                 break
             count += 1
         return count
+
+
+def _live(files: Mapping[str, CodexFacts]) -> str:
+    """Return the newest file of a thread: the one that none of its other files continues.
+
+    Times in file names are local and may go back; those inside the files do not.
+    """
+    continued = {facts.header.base for facts in files.values()}
+    last_files = [path for path in files if rollout_id(path) not in continued]
+    return max(last_files or files, key=lambda path: (files[path].started or "", path))

@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -27,7 +27,7 @@ from prong.model.sessions import (
 
 # Parsing, forking and launching are imported on use: listing sessions needs none of them.
 if TYPE_CHECKING:
-    from prong.agents.codex.facts import Assembly, CodexFacts
+    from prong.agents.codex.facts import CodexFacts
     from prong.agents.codex.fork.source import CodexSource
     from prong.agents.codex.history import OpenFiles
     from prong.agents.codex.rollout import Rollout
@@ -83,7 +83,7 @@ class CodexStore(WorkerStore):
         def assemble() -> tuple[list[Session], list[Skipped]]:
             from prong.agents.codex.facts import Assembly
 
-            assembly = Assembly(self.name, library, files.facts, titles)
+            assembly = Assembly(self.name, library, files.facts.get, titles)
             sessions = list(assembly.sessions())
             for listener in listeners:
                 listener.finish(assembly)
@@ -97,6 +97,7 @@ class CodexStore(WorkerStore):
         return files.finish(assemble, complete=complete, more=titles)
 
     def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
+        from prong.agents.codex.facts import Assembly
         from prong.agents.codex.history import OpenFiles
         from prong.agents.codex.words import CodexListener
         from prong.agents.words import KeptTexts
@@ -117,18 +118,8 @@ class CodexStore(WorkerStore):
             listener.summarise(read, path, stat)
             if listener.waiting:
                 files.remember(file, read)
-                listener.finish(self._relatives(path, files, library))
+                listener.finish(Assembly(self.name, library, _facts_in(files), {}))
         return sink.texts
-
-    def _relatives(self, path: str, files: "OpenFiles", library: Library) -> "Assembly":
-        """Collect the facts that determine the numbers of a file's turns."""
-        from prong.agents.codex.facts import Assembly
-
-        facts: dict[str, CodexFacts] = {}
-        for file in (path, *library.siblings(path)):
-            with suppress(ProngError):  # it was deleted, or is unreadable
-                _collect(file, files, library, facts)
-        return Assembly(self.name, library, facts, {})
 
     def session_at(self, path: Path) -> Session | None:
         from prong.agents.codex.history import OpenFiles
@@ -148,14 +139,7 @@ class CodexStore(WorkerStore):
         stat = path.stat()
         name = RolloutName.parse(path.name)
         thread = name.thread if name else (own.header and own.header.id) or path.stem
-        facts: dict[str, CodexFacts] = {}
-        _collect(str(path), files, library, facts)
-        header = facts[str(path)].header
-        if header.forked_from and header.base is None:
-            # A full copy: only the parent's files show how many turns are inherited.
-            for parent in library.thread(header.forked_from, beside=str(path)):
-                _collect(parent, files, library, facts)
-        assembly = Assembly(self.name, library, facts, names(self.roots))
+        assembly = Assembly(self.name, library, _facts_in(files), names(self.roots))
         return assembly.session(thread, str(path), stat)
 
     def _library(self, path: Path) -> Library:
@@ -341,14 +325,14 @@ def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":
     return _KIND.recall(cache, str(path), os.fstat(file.fileno()))
 
 
-def _collect(
-    path: str, files: "OpenFiles", library: Library, facts: "dict[str, CodexFacts]"
-) -> None:
-    """Add the facts of a file and of those that it continues."""
+def _facts_in(files: "OpenFiles") -> "Callable[[str], CodexFacts | None]":
+    """Return a function that reads the facts of a file when they are first needed."""
     from prong.agents.codex.facts import summarise
 
-    file: str | None = path
-    while file is not None and file not in facts:
-        facts[file] = summarise(files.named(Path(file)))
-        base = facts[file].header.base
-        file = library.find(base, beside=path) if base else None
+    @cache
+    def facts_of(path: str) -> "CodexFacts | None":
+        with suppress(ProngError):  # it was deleted, or is unreadable
+            return summarise(files.named(Path(path)))
+        return None
+
+    return facts_of

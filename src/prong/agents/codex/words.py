@@ -154,7 +154,6 @@ class CodexListener(RolloutReader):
         self._words = RolloutWords(output=sink.output)
         self._agents: dict[str, str] = {}
         """The answers of sub-agents, by file."""
-        self._facts: Mapping[str, CodexFacts] = {}
         self._heard: dict[str, CodexFacts] = {}
 
     def read(self, file: BinaryIO, previous: Rollout | None = None) -> Rollout:
@@ -187,7 +186,6 @@ class CodexListener(RolloutReader):
 
     def finish(self, assembly: Assembly) -> None:
         """Pass on the texts that waited for the facts of all files."""
-        self._facts = assembly.facts
         while self.waiting:
             heard = self.waiting.pop(0)
             self._give(heard, assembly.numbers(heard.path))
@@ -253,8 +251,6 @@ class CodexListener(RolloutReader):
     def _said_by(self, agent: str, beside: str) -> str:
         path = next(reversed(self.library.thread(agent, beside=beside)), None)
         if path is None or path == beside:
-            return ""
-        if path in self._facts and not self._facts[path].header.subagent:
             return ""
         if path not in self._agents:
             # Unchanged, so this scan has not read it.
