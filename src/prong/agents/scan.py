@@ -108,7 +108,7 @@ class FileScan(Generic[S, F]):
         cache: ScanCache,
         roots: Sequence[Path],
         sink: TextSink | None = None,
-        listening: Callable[[], FileReader[S, F]] | None = None,
+        listening: Callable[[TextSink], FileReader[S, F]] | None = None,
     ) -> None:
         """`listening` makes a reader that passes texts to the sink, for files that it wants.
 
@@ -136,7 +136,8 @@ class FileScan(Generic[S, F]):
 
     @cached_property
     def _listener(self) -> FileReader[S, F]:
-        return self._listening() if self._listening is not None else self._reader
+        assert self.sink is not None
+        return self._listening(self.sink) if self._listening else self._reader
 
     @cached_property
     def known(self) -> dict[str, KnownFile]:

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from prong.agents import jsonl
 from prong.agents.base import AgentHooks, AgentStore, ForkSource, ScanCache
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from prong.model.sessions import Scan, Session
     from prong.model.turn_text import TextSink
     from prong.model.workers import LastWords, NewSession, OpenSession, Route, RunOptions
+
+
+class LazyModule(ModuleType):
+    """A module that is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def lazy_modules(package: str, *names: str) -> list[LazyModule]:
+    return [LazyModule(f"{package}.{name}") for name in names]
 
 
 class SessionSource(ForkSource, Protocol):
@@ -61,6 +72,12 @@ class WorkerStore(AgentStore):
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (self._default_root(),)
+        self._launch, self._worker, self._output, self._activity = lazy_modules(
+            self.package, "launch", "worker", "output", "activity"
+        )
+        self._hooks, self._mcp, self._trust = lazy_modules(
+            f"{self.package}.settings", "hooks", "mcp_servers", "trust"
+        )
 
     def _default_root(self) -> Path:
         configured = os.environ.get(self.root_variable)
@@ -105,31 +122,14 @@ class WorkerStore(AgentStore):
             self.tested,
         )
 
-    def _module(self, name: str) -> ModuleType:
-        return import_module(f"{self.package}.{name}")
-
-    @property
-    def _launch(self) -> ModuleType:
-        return self._module("launch")
-
-    @property
-    def _worker(self) -> ModuleType:
-        return self._module("worker")
-
-    @property
-    def _trust(self) -> ModuleType:
-        return self._module("settings.trust")
-
     @property
     def hooks(self) -> AgentHooks:
-        return self._module("settings.hooks").editor(self.roots[0], self.command)
+        return self._hooks.editor(self.roots[0], self.command)
 
     @property
     def mcp_servers(self) -> AgentMcp:
         root = self.roots[0]
-        return self._module("settings.mcp_servers").editor(
-            root, self.command, self.program.name, self.environment(root)
-        )
+        return self._mcp.editor(root, self.command, self.program.name, self.environment(root))
 
     def write_samples(
         self, cwd: str, now: datetime, turn_over: TurnOver | None = None, /
@@ -169,7 +169,7 @@ class WorkerStore(AgentStore):
         return self._forked(words, child, env=self._launch.SEED_ENVIRONMENT)
 
     def seeded(self, child: Child, output: Iterable[str]) -> ProgramAnswer:
-        return self._module("output").seed_answer(output)
+        return self._output.seed_answer(output)
 
     def begin(self, new: NewSession, prompt: str | None = None) -> Launch:
         return self._begun(self._worker.begin(self.command, new, prompt), new)
@@ -228,10 +228,10 @@ class WorkerStore(AgentStore):
         return self._worker.session_in(command)
 
     def headless_events(self, output: Iterable[str]) -> TurnOutput:
-        return self._module("output").turn_output(output)
+        return self._output.turn_output(output)
 
     def open_sessions(self, pids: Iterable[int]) -> Mapping[int, OpenSession]:
-        return self._module("activity").open_sessions(self.roots, pids)
+        return self._activity.open_sessions(self.roots, pids)
 
     def settings_files(self, folder: Path, root: Path | None = None) -> Sequence[Path]:
         return self._worker.settings_files(self.command, folder, root or self.roots[0])
@@ -246,7 +246,7 @@ class WorkerStore(AgentStore):
         return self._launch.as_prompt(text, route)
 
     def last_words(self, session: Session) -> LastWords:
-        last_words = self._module("activity").last_words
+        last_words = self._activity.last_words
         words: LastWords = last_words(jsonl.last_lines(session.path))
         # Long lines, such as lists of tools, may follow the answer.
         lines = jsonl.last_lines(session.path, jsonl.LARGE_TAIL)

@@ -1,9 +1,11 @@
 """Claude Code's agent store: list, read, fork and start sessions."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 import msgspec
@@ -11,8 +13,9 @@ import msgspec
 from prong.agents import jsonl, versions
 from prong.agents.base import ForkSource, ScanCache
 from prong.agents.claude.folders import SUBAGENT, project_folder
-from prong.agents.scan import FileReader, FileScan, SessionFiles
-from prong.agents.worker import WorkerStore
+from prong.agents.common import checked_id
+from prong.agents.scan import FileScan, SessionFiles
+from prong.agents.worker import WorkerStore, lazy_modules
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Cut, Method
 from prong.model.sessions import (
@@ -24,24 +27,22 @@ from prong.model.sessions import (
     Skipped,
 )
 
-# Readers, forks and launches are imported on use: listing cached sessions needs none of them.
+# Readers and forks are imported on use: listing cached sessions needs none of them.
 if TYPE_CHECKING:
-    from prong.agents.claude.facts import ClaudeFacts
-    from prong.agents.claude.fork.source import ClaudeSource
-    from prong.agents.claude.transcript import ClaudeTranscript
-    from prong.agents.claude.words import ClaudeListener
+    from prong.agents.claude import activity as live
+    from prong.agents.claude import jobs, sessions, words
+    from prong.agents.claude.fork import convert as conversion
+    from prong.agents.claude.fork import copy as copying
+    from prong.agents.claude.fork import source as sources
     from prong.files.publication import Publication
     from prong.model.turn_text import FileTexts, TextSink
+else:
+    live, jobs, sessions, words, conversion, copying, sources = lazy_modules(
+        "prong.agents.claude",
+        *("activity", "jobs", "sessions", "words", "fork.convert", "fork.copy", "fork.source"),
+    )
 
-
-def _reader() -> "FileReader[ClaudeTranscript, ClaudeFacts]":
-    from prong.agents.claude.sessions import ClaudeReader
-
-    return ClaudeReader()
-
-
-_KIND = SessionFiles(agent="claude", version=12, reader=_reader)
-
+_KIND = SessionFiles(agent="claude", version=12, reader=lambda: sessions.ClaudeReader())
 _DEFAULT_RETENTION_DAYS = 30
 
 
@@ -57,54 +58,35 @@ class ClaudeStore(WorkerStore):
     home = ".claude"
     longest_seed = 3_000_000
 
-    def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
-        from prong.agents.claude import jobs
-
-        def listening() -> "ClaudeListener":
-            from prong.agents.claude.words import ClaudeListener
-
-            assert sink is not None
-            return ClaudeListener(sink)
-
+    def _scan(self, cache: ScanCache, sink: TextSink | None) -> Scan:
         def assemble() -> tuple[list[Session], list[Skipped]]:
-            from prong.agents.claude import sessions
-
             return sessions.assemble(files.facts, background)
 
-        files = FileScan(_KIND, cache, self.roots, sink, listening)
+        files = FileScan(_KIND, cache, self.roots, sink, lambda sink: words.ClaudeListener(sink))
         background = jobs.listed(self.roots)
         listed = [_visit(root, files) for root in self.roots]
         return files.finish(assemble, complete=all(listed), more=background)
 
     def session_at(self, path: Path) -> Session | None:
-        from prong.agents.claude import sessions
-
         return sessions.session_at(path)
 
-    def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
-        from prong.agents.claude import words
-
+    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
         return words.file_texts(path, output=output)
 
     def activity(self, session: Session) -> Activity:
-        from prong.agents.claude import activity as live
-
         return live.activity(self.roots, session.id)
 
     def live_folders(self, _: Iterable[str], /) -> Iterable[Path]:
         return [root / "sessions" for root in self.roots]
 
-    def source(self, session: Session, cache: ScanCache | None = None) -> "ClaudeSource":
-        from prong.agents.claude import sessions
-        from prong.agents.claude.fork.source import ClaudeSource
-
+    def source(self, session: Session, cache: ScanCache | None = None) -> sources.ClaudeSource:
         busy = self.activity(session) is Activity.BUSY
         file = jsonl.open_named(session.path)
         try:
             stat = os.fstat(file.fileno())
             recalled = _KIND.recall(cache, session.file, stat) if cache else None
             content = recalled or sessions.read(file, session.path)
-            return ClaudeSource(session, file, content, live=busy)
+            return sources.ClaudeSource(session, file, content, live=busy)
         except BaseException:
             file.close()
             raise
@@ -112,31 +94,20 @@ class ClaudeStore(WorkerStore):
     def fork_id(self, method: Method, source: ForkSource, cut: Cut, wanted: str | None) -> str:
         if wanted is None:
             return str(uuid4())
-        from prong.agents.claude.fork import copy as copying
-        from prong.agents.common import checked_id
-
         id_ = str(UUID(checked_id(wanted)))
         for root in self.roots:
             copying.check_free(root, id_)
         return id_
 
-    def copy(
-        self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
-    ) -> Session:
-        from prong.agents.claude import sessions
-        from prong.agents.claude.fork import copy as copying
-        from prong.agents.claude.fork.source import ClaudeSource
-
-        assert isinstance(source, ClaudeSource)
+    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+        assert isinstance(source, sources.ClaudeSource)
         root = child.root or self.root_of(source.session)
         path, tree = copying.write(source, cut, child, root, publication)
         return sessions.session_of(tree, path, path.stat())
 
     def convert(
-        self, messages: Iterable[Message], child: Child, publication: "Publication"
+        self, messages: Iterable[Message], child: Child, publication: Publication
     ) -> Session:
-        from prong.agents.claude.fork import convert as conversion
-
         root = child.root or self.roots[0]
         return conversion.convert(messages, child, root, publication, self.session_at)
 
@@ -158,7 +129,7 @@ class _Settings(msgspec.Struct, rename="camel"):
     cleanup_period_days: int | None = None
 
 
-def _visit(root: Path, files: "FileScan[ClaudeTranscript, ClaudeFacts]") -> bool:
+def _visit(root: Path, files: FileScan[Any, Any]) -> bool:
     """List the session files under a root; return whether nothing may be missing."""
     complete = True
 

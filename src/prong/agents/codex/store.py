@@ -1,5 +1,7 @@
 """The session store of Codex, an `AgentStore`. It never opens Codex's sqlite files."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -11,8 +13,10 @@ from typing import TYPE_CHECKING, BinaryIO
 from prong.agents import jsonl, versions
 from prong.agents.base import ForkSource, ScanCache
 from prong.agents.codex.library import Library, RolloutName, names
-from prong.agents.scan import FileReader, FileScan, SessionFiles
-from prong.agents.worker import WorkerStore
+from prong.agents.common import checked_id
+from prong.agents.scan import FileScan, SessionFiles
+from prong.agents.words import KeptTexts
+from prong.agents.worker import WorkerStore, lazy_modules
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model.forks import Child, Cut, Launch, Method
 from prong.model.record import replace
@@ -27,23 +31,24 @@ from prong.model.sessions import (
 
 # Parsing, forking and launching are imported on use: listing sessions needs none of them.
 if TYPE_CHECKING:
-    from prong.agents.codex.facts import CodexFacts
-    from prong.agents.codex.fork.source import CodexSource
-    from prong.agents.codex.history import OpenFiles
+    from prong.agents.codex import activity as live
+    from prong.agents.codex import facts, history, launch, words
+    from prong.agents.codex.fork import convert as conversion
+    from prong.agents.codex.fork import copy as copying
+    from prong.agents.codex.fork import native
+    from prong.agents.codex.fork import source as sources
     from prong.agents.codex.rollout import Rollout
-    from prong.agents.codex.words import CodexListener
     from prong.agents.headless import ProgramAnswer
     from prong.files.publication import Publication
     from prong.model.turn_text import FileTexts, TextSink
+else:
+    live, facts, history, launch, words, conversion, copying, native, sources = lazy_modules(
+        "prong.agents.codex",
+        *("activity", "facts", "history", "launch", "words"),
+        *("fork.convert", "fork.copy", "fork.native", "fork.source"),
+    )
 
-
-def _reader() -> "FileReader[Rollout, CodexFacts]":
-    from prong.agents.codex.facts import RolloutReader
-
-    return RolloutReader()
-
-
-_KIND = SessionFiles(agent="codex", version=5, reader=_reader)
+_KIND = SessionFiles(agent="codex", version=5, reader=lambda: facts.RolloutReader())
 
 
 class CodexStore(WorkerStore):
@@ -61,15 +66,12 @@ class CodexStore(WorkerStore):
     chooses_ids = True
     _listed: Library | None = None
 
-    def _scan(self, cache: ScanCache, sink: "TextSink | None") -> Scan:
+    def _scan(self, cache: ScanCache, sink: TextSink | None) -> Scan:
         library = self._listed = Library(self.roots)
-        listeners: list[CodexListener] = []
+        listeners: list[words.CodexListener] = []
 
-        def listening() -> "CodexListener":
-            from prong.agents.codex.words import CodexListener
-
-            assert sink is not None
-            listeners.append(CodexListener(sink, library))
+        def listening(sink: TextSink) -> words.CodexListener:
+            listeners.append(words.CodexListener(sink, library))
             return listeners[0]
 
         files = FileScan(_KIND, cache, self.roots, sink, listening)
@@ -81,9 +83,7 @@ class CodexStore(WorkerStore):
         titles = names(self.roots)
 
         def assemble() -> tuple[list[Session], list[Skipped]]:
-            from prong.agents.codex.facts import Assembly
-
-            assembly = Assembly(self.name, library, files.facts.get, titles)
+            assembly = facts.Assembly(self.name, library, files.facts.get, titles)
             sessions = list(assembly.sessions())
             for listener in listeners:
                 listener.finish(assembly)
@@ -96,19 +96,14 @@ class CodexStore(WorkerStore):
 
         return files.finish(assemble, complete=complete, more=titles)
 
-    def file_texts(self, path: str, *, output: bool = True) -> "FileTexts | None":
-        from prong.agents.codex.facts import Assembly
-        from prong.agents.codex.history import OpenFiles
-        from prong.agents.codex.words import CodexListener
-        from prong.agents.words import KeptTexts
-
+    def file_texts(self, path: str, *, output: bool = True) -> FileTexts | None:
         sink = KeptTexts(output=output)
         file = Path(path)
         # The list from the last scan suffices: callers only ask for files that it saw.
         last_library = self._listed if self._listed and self._listed.root_of(path) else None
         library = last_library or self._library(file)
-        listener = CodexListener(sink, library)
-        with closing(OpenFiles()) as files:
+        listener = words.CodexListener(sink, library)
+        with closing(history.OpenFiles()) as files:
             try:
                 stat = file.stat()
                 with jsonl.open_named(file) as opened:
@@ -118,18 +113,14 @@ class CodexStore(WorkerStore):
             listener.summarise(read, path, stat)
             if listener.waiting:
                 files.remember(file, read)
-                listener.finish(Assembly(self.name, library, _facts_in(files), {}))
+                listener.finish(facts.Assembly(self.name, library, _facts_in(files), {}))
         return sink.texts
 
     def session_at(self, path: Path) -> Session | None:
-        from prong.agents.codex.history import OpenFiles
-
-        with closing(OpenFiles()) as files:
+        with closing(history.OpenFiles()) as files:
             return self._session(path, files)
 
-    def _session(self, path: Path, files: "OpenFiles") -> Session | None:
-        from prong.agents.codex.facts import Assembly
-
+    def _session(self, path: Path, files: history.OpenFiles) -> Session | None:
         own = files.named(path)
         if own.header is None and not own.entries:
             if own.bad:
@@ -139,7 +130,7 @@ class CodexStore(WorkerStore):
         stat = path.stat()
         name = RolloutName.parse(path.name)
         thread = name.thread if name else (own.header and own.header.id) or path.stem
-        assembly = Assembly(self.name, library, _facts_in(files), names(self.roots))
+        assembly = facts.Assembly(self.name, library, _facts_in(files), names(self.roots))
         return assembly.session(thread, str(path), stat)
 
     def _library(self, path: Path) -> Library:
@@ -151,8 +142,6 @@ class CodexStore(WorkerStore):
         return Library(roots)
 
     def activity(self, session: Session) -> Activity:
-        from prong.agents.codex import activity as live
-
         if not self._is_open(session):
             return Activity.CLOSED
         # After a rewind, the session may have continued in another file since it was listed.
@@ -164,31 +153,20 @@ class CodexStore(WorkerStore):
         return live.last_mark(Path(newest))[0]
 
     def _is_open(self, session: Session) -> bool:
-        from prong.agents.codex import activity as live
-
         return any(live.is_open(root, session.id) for root in self.roots)
 
     def live_folders(self, sessions: Iterable[str]) -> Iterable[Path]:
-        from prong.agents.codex import activity as live
-
         return live.folders(self.roots, sessions)
 
-    def source(self, session: Session, cache: ScanCache | None = None) -> "CodexSource":
-        from prong.agents.codex.fork.source import CodexSource
-        from prong.agents.codex.history import OpenFiles
-
+    def source(self, session: Session, cache: ScanCache | None = None) -> sources.CodexSource:
         # Checked before reading, or a turn that ends meanwhile would seem interrupted.
         is_open = self._is_open(session)
-        files = OpenFiles(partial(_recalled, cache) if cache else None)
-        return CodexSource(session, self._library(session.path), files, live=is_open)
+        files = history.OpenFiles(partial(_recalled, cache) if cache else None)
+        return sources.CodexSource(session, self._library(session.path), files, live=is_open)
 
     def fork_id(
         self, method: Method, source: ForkSource, cut: Cut, wanted: str | None
     ) -> str | None:
-        from prong.agents.codex.fork.copy import uuid7
-        from prong.agents.codex.fork.source import CodexSource
-        from prong.agents.common import checked_id
-
         if method is not Method.COPY:
             if wanted is not None:
                 message = f"Codex chooses the id of a {method} fork"
@@ -196,26 +174,17 @@ class CodexStore(WorkerStore):
             return None
         if wanted is not None:
             return checked_id(wanted).lower()
-        from prong.agents.codex.fork import native
-
         if (
-            isinstance(source, CodexSource)
+            isinstance(source, sources.CodexSource)
             and self._own_root(source)
             and self._codex()
             and native.can_fork(source, cut)
         ):
             return None
-        return uuid7()
+        return copying.uuid7()
 
-    def copy(
-        self, source: ForkSource, cut: Cut, child: Child, publication: "Publication"
-    ) -> Session:
-        from prong.agents.codex import launch
-        from prong.agents.codex.fork import copy as copying
-        from prong.agents.codex.fork import native
-        from prong.agents.codex.fork.source import CodexSource
-
-        assert isinstance(source, CodexSource)
+    def copy(self, source: ForkSource, cut: Cut, child: Child, publication: Publication) -> Session:
+        assert isinstance(source, sources.CodexSource)
         running = [t.id for t in source.conversation.turns if t.state is TurnState.RUNNING]
         if cut.turn in running:
             raise native.busy(source.session)
@@ -236,9 +205,6 @@ class CodexStore(WorkerStore):
         return session
 
     def _give_name(self, id_: str | None, child: Child) -> None:
-        from prong.agents.codex import launch
-        from prong.agents.codex.fork import native
-
         if id_ and child.title and self._codex():
             root = child.root or self.roots[0]
             native.give_name(id_, child.title, root, launch.server_argv(self.command))
@@ -248,18 +214,15 @@ class CodexStore(WorkerStore):
 
         return shutil.which(self.program.name)
 
-    def _own_root(self, source: "CodexSource") -> Path | None:
+    def _own_root(self, source: sources.CodexSource) -> Path | None:
         root = source.library.root_of(source.session.file)
         return root if root in self.roots else None
 
     def convert(
-        self, messages: Iterable[Message], child: Child, publication: "Publication"
+        self, messages: Iterable[Message], child: Child, publication: Publication
     ) -> Session:
-        from prong.agents.codex.fork import convert as conversion
-        from prong.agents.codex.launch import model_provider
-
         root = child.root or self.roots[0]
-        provider = model_provider(self.command, root)
+        provider = launch.model_provider(self.command, root)
         session = conversion.convert(
             messages, child, root, publication, self.session_at, provider=provider
         )
@@ -272,8 +235,6 @@ class CodexStore(WorkerStore):
         return super().native_fork(session, child, prompt)
 
     def fork_natively(self, session: Session, child: Child) -> str:
-        from prong.agents.codex import launch
-
         root = self._native_root(session, child)
         self._check_unpacked(session)
         id_ = launch.fork_natively(self.command, session, child, self.environment(root))
@@ -282,8 +243,6 @@ class CodexStore(WorkerStore):
 
     def _native_root(self, session: Session, child: Child) -> Path:
         """Return the root for a native fork. Codex only forks threads in its own root."""
-        from prong.agents.codex import launch
-
         root = child.root or self.root_of(session)
         path = session.path
         if path.is_relative_to(root) or path.parent.resolve().is_relative_to(root.resolve()):
@@ -295,8 +254,6 @@ class CodexStore(WorkerStore):
 
     def _check_unpacked(self, session: Session) -> None:
         """Raise `UsageError` if Codex would change the source's files to fork it."""
-        from prong.agents.codex import launch
-
         with closing(self.source(session)) as source:
             packed = [segment.path for segment in source.chain if segment.path.suffix == ".zst"]
         if packed or session.archived:
@@ -304,7 +261,7 @@ class CodexStore(WorkerStore):
             message = f"Codex would {action} to fork {session.ref}"
             raise UsageError(message, hint=launch.COPY_INSTEAD)
 
-    def seeded(self, child: Child, output: Iterable[str]) -> "ProgramAnswer":
+    def seeded(self, child: Child, output: Iterable[str]) -> ProgramAnswer:
         answer = super().seeded(child, output)
         if answer.error is None:
             self._give_name(answer.session_id, child)
@@ -319,20 +276,19 @@ class CodexStore(WorkerStore):
         return folder / f"rollout-{day}T{time}-{id_}.jsonl"
 
 
-def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> "Rollout | None":
+def _recalled(cache: ScanCache, path: Path, file: BinaryIO) -> Rollout | None:
     if path.suffix == ".zst":
         return None
     return _KIND.recall(cache, str(path), os.fstat(file.fileno()))
 
 
-def _facts_in(files: "OpenFiles") -> "Callable[[str], CodexFacts | None]":
+def _facts_in(files: history.OpenFiles) -> Callable[[str], facts.CodexFacts | None]:
     """Return a function that reads the facts of a file when they are first needed."""
-    from prong.agents.codex.facts import summarise
 
     @cache
-    def facts_of(path: str) -> "CodexFacts | None":
+    def facts_of(path: str) -> facts.CodexFacts | None:
         with suppress(ProngError):  # it was deleted, or is unreadable
-            return summarise(files.named(Path(path)))
+            return facts.summarise(files.named(Path(path)))
         return None
 
     return facts_of
