@@ -70,9 +70,7 @@ class SmartFork(Arguments, frozen=True):
     headless: Annotated[
         bool, Meta(description="Run the fork without a terminal pane; needs a prompt.")
     ] = False
-    skip_permissions: Annotated[
-        bool, Meta(description="Bypass permission checks. Refused unless the user allowed it.")
-    ] = False
+    skip_permissions: names.SkipPermissions = False
     trust: Annotated[
         bool, Meta(description="Trust the fork's folder. Refused unless the user allowed it.")
     ] = False

@@ -12,30 +12,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from prong.model.record import Record
 
-@dataclass(frozen=True)
-class Text:
-    """A block of answer text."""
 
+class Text(Record, frozen=True):
     text: str
 
 
-@dataclass(frozen=True)
-class Thinking:
+class Thinking(Record, frozen=True):
     """A block of reasoning, signed by the server; with "" only the signature is sent."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class RedactedThinking:
-    """A block of encrypted reasoning."""
-
+class RedactedThinking(Record, frozen=True):
     data: str
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Record, frozen=True):
     """A tool call of the model. The server generates the id if none is given."""
 
     name: str
@@ -44,24 +38,17 @@ class ToolCall:
     id: str | None = None
 
 
-@dataclass(frozen=True)
-class Hold:
+class Hold(Record, frozen=True):
     """A pause until the test sets `release` (or the server is closed)."""
 
     release: threading.Event
 
 
-@dataclass(frozen=True)
-class Delay:
-    """A pause for a fixed time."""
-
+class Delay(Record, frozen=True):
     seconds: float
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Token counts that the reply reports."""
-
+class Usage(Record, frozen=True):
     input_tokens: int = 10
     output_tokens: int = 5
 
@@ -86,8 +73,7 @@ class Reply:
         return any(isinstance(block, ToolCall) for block in self.blocks)
 
 
-@dataclass(frozen=True)
-class Fail:
+class Fail(Record, frozen=True):
     """An HTTP error instead of an answer. Agents do not retry 400, but may retry 5xx."""
 
     status: int = 400
@@ -98,10 +84,8 @@ Answer = Reply | Fail
 
 
 def say(text: str) -> Reply:
-    """Make a reply of one text block."""
     return Reply(Text(text))
 
 
 def call(name: str, **arguments: Any) -> Reply:
-    """Make a reply of one tool call."""
     return Reply(ToolCall(name, arguments))

@@ -90,7 +90,6 @@ class FakeModelServer:
 
     @property
     def port(self) -> int:
-        """The port on 127.0.0.1."""
         return int(self._httpd.server_address[1])
 
     @property
@@ -105,12 +104,10 @@ class FakeModelServer:
         self._queues[kind].extend(answers)
 
     def clear_queue(self) -> None:
-        """Drop unused answers."""
         for queue in self._queues.values():
             queue.clear()
 
     def answer(self, request: Request) -> Answer:
-        """Return the scripted answer, or the default one."""
         answer = self.respond(request) if self.respond is not None else None
         if answer is not None:
             return answer
@@ -126,7 +123,6 @@ class FakeModelServer:
     # -- log ----------------------------------------------------------------------------------
 
     def requests(self, kind: RequestKind | None = None) -> list[Request]:
-        """Return logged requests, all or of one kind, in order of arrival."""
         with self._arrived:
             return [item for item in self._log if kind is None or item.kind is kind]
 
@@ -172,11 +168,9 @@ class FakeModelServer:
         raise NotImplementedError
 
     def prompt_of(self, body: dict[str, Any]) -> str:
-        """Return the text of the last user message."""
         raise NotImplementedError
 
     def accepts(self, method: str, path: str) -> bool:
-        """Whether this is a model request at all."""
         return method == "POST" and path.partition("?")[0] == self.path
 
     def events(self, request: Request, reply: Reply) -> Iterator[dict[str, Any] | Hold | Delay]:
@@ -188,7 +182,6 @@ class FakeModelServer:
         raise NotImplementedError
 
     def error(self, fail: Fail) -> dict[str, Any]:
-        """Return the body of an HTTP error."""
         return {"type": "error", "error": {"type": "fake_error", "message": fail.message}}
 
     def pause(self, block: Hold | Delay) -> None:
@@ -202,7 +195,6 @@ class FakeModelServer:
     def log(
         self, method: str, path: str, headers: Mapping[str, str], body: dict[str, Any]
     ) -> Request:
-        """Log a request and wake up waiting tests."""
         is_accepted = self.accepts(method, path)
         kind = self.classify(headers, body) if is_accepted else RequestKind.OTHER
         with self._arrived:
