@@ -7,11 +7,11 @@ import shlex
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from prong.agents.base import AgentHooks, HookScope
+from prong.agents.base import AgentHooks, HookedFiles, HookScope
 from prong.agents.stores import AgentStores
 from prong.code.ignored import ignored_among
 from prong.code.repository import Repository
@@ -74,27 +74,49 @@ class _Settings(Record, frozen=True):
     backups: Backups
     contents: dict[Path, bytes | None]
 
-    def originals(self) -> dict[Path, bytes | None]:
+    @property
+    def installed(self) -> dict[str, str]:
+        return dict(self.hooks.found(self.contents))
+
+    def wanted(self) -> dict[str, str]:
+        """Return the hooks that an installation would add."""
+        return dict(self.hooks.found(self._with_hooks().contents))
+
+    def plan_install(self) -> HookPlan:
+        new = self._with_hooks()
+        disabled = self.hooks.turned_off(self.scope, Path.cwd())
+        warnings = (disabled.message,) if disabled else ()
+        if self.installed == dict(self.hooks.found(new.contents)):
+            return self._plan(self.contents, remove=False, notes=warnings)
+        created = [path for path, content in self.contents.items() if content is None]
+        visible = _shown_by_git(created) if self.scope == "project" else []
+        notes = (*warnings, *new.notes, *visible)
+        return self._plan(new.contents, remove=False, notes=notes)
+
+    def plan_remove(self) -> HookPlan:
+        after = self._originals() if self.installed else self.contents
+        return self._plan(after, remove=True)
+
+    def _with_hooks(self) -> HookedFiles:
+        return self.hooks.added(self._originals(), hook_command())
+
+    def _originals(self) -> dict[Path, bytes | None]:
         stripped = self.hooks.taken_out(self.contents)
         return {
             path: self.backups.original(path, content, stripped[path])
             for path, content in self.contents.items()
         }
 
-    def wanted(self) -> dict[str, str]:
-        """Return the hooks that an installation would add."""
-        new = self.hooks.added(self.originals(), hook_command()).contents
-        return dict(self.hooks.found(new))
-
-    def plan(
+    def _plan(
         self, after: Mapping[Path, bytes | None], *, remove: bool, notes: tuple[str, ...] = ()
     ) -> HookPlan:
-        originals = self.originals()
+        edits = [Edit(path, before, after[path]) for path, before in self.contents.items()]
+        originals = self._originals()
         return HookPlan(
             self.agent,
             self.scope,
             remove,
-            tuple(Edit(path, before, after[path]) for path, before in self.contents.items()),
+            tuple(edits),
             tuple(originals[path] for path in self.contents),
             notes,
         )
@@ -107,31 +129,27 @@ class HookSetup(Record, frozen=True):
     folder: Path
     """Holds the backups of settings."""
 
-    def status(
-        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
-    ) -> list[HookStatus]:
+    def status(self, *, scope: HookScope = "user", agent: str | None = None) -> list[HookStatus]:
         """Report whether the hooks of one agent, or of every agent with hooks, are installed."""
-        cwd = folder or Path.cwd()
-        return [self._status(name, scope, cwd) for name in self._agents(agent)]
+        return [self._status(name, scope) for name in self._agents(agent)]
 
-    def _status(self, agent: str, scope: HookScope, folder: Path) -> HookStatus:
+    def _status(self, agent: str, scope: HookScope) -> HookStatus:
         hooks = self._hooks(agent)
-        files = tuple(hooks.files(scope, folder))
+        files = tuple(hooks.files(scope, Path.cwd()))
         try:
-            settings = self._open(agent, scope, folder)
-            commands = dict(hooks.found(settings.contents))
-            current = bool(commands) and commands == settings.wanted()
-            disabled = hooks.turned_off(scope, folder)
-        except Unavailable as error:
-            problem = f"{error.message}, so its hooks are unknown"
-            return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
+            settings = self._open(agent, scope)
+            commands = settings.installed
+            is_current = bool(commands) and commands == settings.wanted()
+            disabled = hooks.turned_off(scope, Path.cwd())
         except ProngError as error:
-            return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, error.message, error.hint)
+            unknown = ", so its hooks are unknown" if isinstance(error, Unavailable) else ""
+            problem = f"{error.message}{unknown}"
+            return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
         state = HookState.OUTDATED if commands else HookState.NONE
         return HookStatus(
             agent,
             scope,
-            HookState.INSTALLED if current else state,
+            HookState.INSTALLED if is_current else state,
             files,
             commands,
             disabled.message if disabled else None,
@@ -139,48 +157,43 @@ class HookSetup(Record, frozen=True):
         )
 
     def plan_install(
-        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
+        self, *, scope: HookScope = "user", agent: str | None = None
     ) -> list[HookPlan]:
         """Plan installation for every agent in use, or for the named one. Writes nothing."""
-        cwd = folder or Path.cwd()
-
-        def plan(name: str) -> HookPlan:
-            settings = self._open(name, scope, cwd)
-            new = settings.hooks.added(settings.originals(), hook_command())
-            disabled = settings.hooks.turned_off(scope, cwd)
-            warnings = (disabled.message,) if disabled else ()
-            found = settings.hooks.found
-            if dict(found(settings.contents)) == dict(found(new.contents)):
-                return settings.plan(settings.contents, remove=False, notes=warnings)
-            created = [path for path, content in settings.contents.items() if content is None]
-            visible = _shown_by_git(created, cwd) if scope == "project" else []
-            notes = (*warnings, *new.notes, *visible)
-            return settings.plan(new.contents, remove=False, notes=notes)
-
         # An agent without files is not in use.
         used = [
             name
             for name in self._agents(agent)
             if agent is not None or any(root.is_dir() for root in self.stores[name].roots)
         ]
-        plans = [_planned(plan, name, scope, named=agent is not None) for name in used]
-        if not plans:
+        if not used:
             raise UsageError("no agent found to install hooks for", hint="--agent claude")
-        return plans
+        return self._planned(used, scope, _Settings.plan_install, named=agent is not None)
 
-    def plan_remove(
-        self, *, scope: HookScope = "user", folder: Path | None = None, agent: str | None = None
-    ) -> list[HookPlan]:
+    def plan_remove(self, *, scope: HookScope = "user", agent: str | None = None) -> list[HookPlan]:
         """Plan removal for every agent, or for the named one. Writes nothing."""
+        names = self._agents(agent)
+        return self._planned(names, scope, _Settings.plan_remove, named=agent is not None)
 
-        def plan(name: str) -> HookPlan:
-            settings = self._open(name, scope, folder or Path.cwd())
-            is_installed = bool(settings.hooks.found(settings.contents))
-            after = settings.originals() if is_installed else settings.contents
-            return settings.plan(after, remove=True)
-
-        named = agent is not None
-        return [_planned(plan, name, scope, named=named) for name in self._agents(agent)]
+    def _planned(
+        self,
+        agents: Iterable[str],
+        scope: HookScope,
+        plan: Callable[[_Settings], HookPlan],
+        *,
+        named: bool,
+    ) -> list[HookPlan]:
+        plans: list[HookPlan] = []
+        for agent in agents:
+            try:
+                plans.append(plan(self._open(agent, scope)))
+            except ProngError as error:
+                if named:
+                    raise
+                plans.append(
+                    HookPlan(agent, scope, remove=False, edits=(), originals=(), error=error)
+                )
+        return plans
 
     def change(self, plan: HookPlan) -> None:
         """Carry out a plan. Raises `Dirty` if a file has changed since."""
@@ -224,17 +237,17 @@ class HookSetup(Record, frozen=True):
     def _backups(self, first: Path) -> Backups:
         return Backups(self.folder, str(first))
 
-    def _open(self, agent: str, scope: HookScope, folder: Path) -> _Settings:
+    def _open(self, agent: str, scope: HookScope) -> _Settings:
         hooks = self._hooks(agent)
-        files = hooks.files(scope, folder)
+        files = hooks.files(scope, Path.cwd())
         contents = {path: edits.read(path) for path in files}
         return _Settings(agent, scope, hooks, self._backups(files[0]), contents)
 
 
-def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
+def _shown_by_git(made: list[Path]) -> list[str]:
     """Return notes about new files that git does not ignore."""
     try:
-        repository = Repository.find(folder)
+        repository = Repository.find(Path.cwd())
         if repository is None:
             return []
         names = [
@@ -252,17 +265,6 @@ def _shown_by_git(made: list[Path], folder: Path) -> list[str]:
         f"echo '**/{'/'.join(Path(name).parts[-2:])}' >> {exclude}"
         for name in sorted(visible)
     ]
-
-
-def _planned(
-    plan: Callable[[str], HookPlan], agent: str, scope: HookScope, *, named: bool
-) -> HookPlan:
-    try:
-        return plan(agent)
-    except ProngError as error:
-        if named:
-            raise
-        return HookPlan(agent, scope, remove=False, edits=(), originals=(), error=error)
 
 
 def _check_folder(path: Path) -> None:

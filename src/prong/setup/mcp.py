@@ -115,7 +115,6 @@ class McpSetup(Record, frozen=True):
         *,
         scope: McpScope = "user",
         name: str = NAME,
-        folder: Path | None = None,
         read_only: bool = False,
         env: Sequence[str] = (),
     ) -> list[McpPlan]:
@@ -123,7 +122,7 @@ class McpSetup(Record, frozen=True):
 
         `env` has `NAME=VALUE` for variables to set, and `NAME` for variables to pass on.
         """
-        cwd = folder or Path.cwd()
+        cwd = Path.cwd()
         server = self._server(scope, read_only=read_only, env=env)
         _check_name(name)
 
@@ -145,10 +144,9 @@ class McpSetup(Record, frozen=True):
         *,
         scope: McpScope | None = None,
         name: str = NAME,
-        folder: Path | None = None,
     ) -> list[McpPlan]:
         """Plan removal from one scope, or from every scope that applies to this folder."""
-        cwd = folder or Path.cwd()
+        cwd = Path.cwd()
         _check_name(name)
 
         def plans(agent: str) -> list[McpPlan]:
@@ -178,9 +176,9 @@ class McpSetup(Record, frozen=True):
             message = f"{plan.agent} reported success, but its settings did not change"
             raise External(message, hint=f"{plan.agent} mcp get {change.name}")
 
-    def status(self, agent: str, folder: Path | None = None) -> McpStatus:
-        """Whether the server is registered for a folder. Raises `ConfigError` for a broken file."""
-        cwd = folder or Path.cwd()
+    def status(self, agent: str) -> McpStatus:
+        """Whether the server is registered here. Raises `ConfigError` for a broken file."""
+        cwd = Path.cwd()
         servers = self._servers(agent, None)
         for scope in servers.scopes:
             entry = servers.entry(NAME, scope, cwd)

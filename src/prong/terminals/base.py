@@ -104,12 +104,6 @@ class OnlyTells(Protocol):
     only_tells: bool
 
 
-class TerminalFactory(Protocol):
-    """The type of an entry point in the group `prong.terminals`."""
-
-    def __call__(self, environ: Mapping[str, str]) -> Terminal: ...
-
-
 class PaneTerminal:
     """The common part of the built-in terminals, which find panes by server and id."""
 
