@@ -16,12 +16,10 @@ from prong.mcp.schemas import Arguments, shaped
 from prong.mcp.shapes import PlannedWorker, Problem, Spawned, SpawnedWorkers
 from prong.mcp.tool import Effect, tool
 from prong.mcp.tools_workers import worker_row
-from prong.model.record import Record, replace
+from prong.model.record import replace
 
 if TYPE_CHECKING:
-    from prong.errors import ProngError
-    from prong.model.workers import WorkerInfo, WorkerStatus
-    from prong.workers.request import WorkerPlan, WorkerRequest
+    from prong.workers.request import WorkerRequest
 
 log = logging.getLogger(__name__)
 
@@ -106,14 +104,13 @@ def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
         names.folder(config.project_path)
         for session in filter(None, (config.fork_from, config.resume_session_id)):
             names.session(session)
-    results: list[_Result] = []
+    spawned: list[Spawned] = []
     for number, config in enumerate(given.workers, start=1):
         call.say(f"starting worker {number} of {len(given.workers)}")
-        results.append(_started(call, given, config))
+        spawned.append(_started(call, given, number, config))
     call.say("waiting until they have started")
     end = time.monotonic() + _READY
-    results = [_ready(call, result, end) for result in results]
-    spawned = [_spawned(number, result) for number, result in enumerate(results, start=1)]
+    spawned = [_ready(call, row, end) for row in spawned]
     awaiting = [row.name for row in spawned if row.started and row.awaiting_task and row.name]
     return SpawnedWorkers(
         workers=spawned,
@@ -125,49 +122,46 @@ def spawn_workers(call: Call, given: SpawnWorkers) -> SpawnedWorkers:
     )
 
 
-class _Result(Record, frozen=True):
-    """What became of one worker."""
-
-    config: WorkerConfig
-    plan: WorkerPlan | None = None
-    worker: WorkerInfo | None = None
-    status: WorkerStatus | None = None
-    error: ProngError | None = None
-    """Why the worker was not started, or does not run."""
-
-
-def _started(call: Call, given: SpawnWorkers, config: WorkerConfig) -> _Result:
+def _started(call: Call, given: SpawnWorkers, number: int, config: WorkerConfig) -> Spawned:
     """Start one worker. A failure does not stop the others."""
+    from prong.views import workers as views
+
     workers = call.app.workers
-    result = _Result(config)
+    has_task = bool(names.prompt(config.prompt) or config.issue_id)
+    row = Spawned(number=number, started=False, name=config.name, awaiting_task=not has_task)
     try:
         plan = workers.planner.plan(_request(call, config, given.layout))
-        result = _Result(config, plan)
+        row = replace(row, plan=shaped(PlannedWorker, views.plan(plan)), warnings=plan.warnings)
         if plan.fork is not None:
             call.permissions.require_inherited(plan.fork.agent, plan.fork.command)
-        return result if given.dry_run else _Result(config, plan, workers.starter.start(plan))
+        if given.dry_run:
+            return replace(row, name=plan.name)
+        return replace(row, started=True, name=workers.starter.start(plan).name, plan=None)
     except Exception as error:  # noqa: BLE001 -- the caller must learn which were started
-        return replace(result, error=_problem(error))
+        return replace(row, problem=_problem(error))
 
 
-def _ready(call: Call, result: _Result, end: float) -> _Result:
-    if result.worker is None:
-        return result
+def _ready(call: Call, row: Spawned, end: float) -> Spawned:
+    if not row.started or row.name is None:
+        return row
     try:
-        left = max(end - time.monotonic(), 0.0)
-        status = call.app.workers.states.ready(result.worker.name, left)
+        status = call.app.workers.states.ready(row.name, max(end - time.monotonic(), 0.0))
     except Exception as error:  # noqa: BLE001 -- as above
-        return replace(result, error=_problem(error))
-    return replace(result, worker=status.worker, status=status)
+        return replace(row, started=False, problem=_problem(error))
+    name, warnings = status.worker.name, row.warnings
+    if status.state.value == "waiting":
+        warnings = (*warnings, f"it needs input; {BY_USER} prong attach {name}")
+    return replace(row, name=name, worker=worker_row(status), warnings=warnings)
 
 
-def _problem(error: Exception) -> ProngError:
+def _problem(error: Exception) -> Problem:
     from prong.errors import ProngError
 
-    if isinstance(error, ProngError):
-        return error
-    log.error("a worker could not be started", exc_info=error)
-    return ProngError(f"{type(error).__name__}: {error}", hint="this is a bug in prong")
+    if not isinstance(error, ProngError):
+        log.error("a worker could not be started", exc_info=error)
+        message = f"{type(error).__name__}: {error}"
+        error = ProngError(message, hint="this is a bug in prong")
+    return Problem(error.code, error.message, error.hint)
 
 
 def _request(call: Call, config: WorkerConfig, layout: Layout) -> WorkerRequest:
@@ -267,25 +261,3 @@ def _hint(given: SpawnWorkers, told: list[Spawned], awaiting: list[str]) -> str 
     if awaiting:
         return f"call send_to_worker to give {awaiting[0]} a task"
     return "call wait_workers to wait for them" if any(item.started for item in told) else None
-
-
-def _spawned(number: int, result: _Result) -> Spawned:
-    from prong.views import workers as worker_views
-
-    config, plan, status, error = result.config, result.plan, result.status, result.error
-    warnings = list(plan.warnings) if plan else []
-    if status is not None and status.state.value == "waiting":
-        warnings.append(f"it needs input; {BY_USER} prong attach {status.worker.name}")
-    name = plan.name if plan and error is None else config.name
-    is_planned = plan is not None and result.worker is None
-    return Spawned(
-        number=number,
-        # A worker that ended at once counts as started; its problem says the rest.
-        started=result.worker is not None and error is None,
-        name=result.worker.name if result.worker else name,
-        worker=worker_row(status) if status is not None else None,
-        plan=shaped(PlannedWorker, worker_views.plan(plan)) if plan and is_planned else None,
-        problem=Problem(error.code, error.message, error.hint) if error else None,
-        awaiting_task=not (names.prompt(config.prompt) or config.issue_id),
-        warnings=tuple(warnings),
-    )
