@@ -72,7 +72,7 @@ class _OutOfTime(BaseException):
 
 
 class HookEvent:
-    """An event sent by an agent."""
+    """An event sent by an agent, and what came of it."""
 
     def __init__(self, agent: str, payload: dict[str, Any], deadline: float) -> None:
         self.agent = agent
@@ -85,6 +85,12 @@ class HookEvent:
         """The id of the turn; Codex sends it, Claude Code does not."""
         self.said = self.text("last_assistant_message", "last-assistant-message")
         """The last answer of the turn that is ending."""
+        self.wanted: WantedSnapshot | None = None
+        self.snapshot: Snapshot | None = None
+        self.degraded: str | None = None
+        self.missing: str | None = None
+        """The turn whose snapshot failed."""
+        self.commit: dict[str, str | None] | None = None
 
     def text(self, *names: str) -> str | None:
         """Return the first of these fields that is a non-empty string."""
@@ -139,18 +145,6 @@ class WantedSnapshot(NamedTuple):
     prompt: str = ""
 
 
-class HookResult:
-    """The outcome of an event."""
-
-    def __init__(self) -> None:
-        self.wanted: WantedSnapshot | None = None
-        self.snapshot: Snapshot | None = None
-        self.degraded: str | None = None
-        self.missing: str | None = None
-        """The turn whose snapshot failed."""
-        self.commit: dict[str, str | None] | None = None
-
-
 def main() -> None:
     # Show no traceback and no status: an error here must not disturb the agent.
     with suppress(BaseException):
@@ -185,37 +179,36 @@ def handle(call: HookEvent) -> None:
         return  # the event of a sub-agent
     if call.event == "agent-turn-complete" and call.transcript is None:
         return  # Codex generates titles in a separate thread that has no file
-    result = HookResult()
     try:
-        _capture(call, result)
+        _capture(call)
     except _OutOfTime:
-        result.degraded = "there was not enough time"
+        call.degraded = "there was not enough time"
     except MemoryError:
-        result.degraded = "there was not enough memory"
+        call.degraded = "there was not enough memory"
     except Exception as error:  # noqa: BLE001 -- no error may reach the agent
-        result.degraded = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+        call.degraded = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     signal.setitimer(signal.ITIMER_REAL, 0)
-    spool.append(_line(call, result))
+    spool.append(_line(call))
 
 
-def _capture(call: HookEvent, result: HookResult) -> None:
+def _capture(call: HookEvent) -> None:
     if call.event == "SessionEnd":
         call.deadline = min(call.deadline, call.began + _AT_THE_END)
     wanted = _wanted(call)
     if wanted is not None and _ID.fullmatch(wanted.turn):
-        result.wanted = wanted
-        result.missing = wanted.turn
-        result.snapshot = _taken(call, wanted)
-        result.missing = None
-        if result.snapshot is None and call.event == "UserPromptSubmit":
-            _keep_start(call, wanted, result)
+        call.wanted = wanted
+        call.missing = wanted.turn
+        call.snapshot = _taken(call, wanted)
+        call.missing = None
+        if call.snapshot is None and call.event == "UserPromptSubmit":
+            _keep_start(call, wanted)
         if os.environ.get("PRONG_COMMIT_TURNS") == "1" and call.worker and call.event in _ENDS:
-            _commit(call, result)
+            _commit(call)
     elif call.event in ("Stop", "StopFailure") and call.transcript and call.transcript.exists():
-        result.degraded = "the turn is not in the session file yet"
+        call.degraded = "the turn is not in the session file yet"
 
 
-def _keep_start(call: HookEvent, before: WantedSnapshot, result: HookResult) -> None:
+def _keep_start(call: HookEvent, before: WantedSnapshot) -> None:
     """Keep the code that the turn starts with, so that the user's edits do not count as its own.
 
     All of it or nothing: a missing file would count as an edit.
@@ -229,9 +222,9 @@ def _keep_start(call: HookEvent, before: WantedSnapshot, result: HookResult) -> 
     if not _ID.fullmatch(start.turn):
         return
     try:
-        result.snapshot = _taken(call, start, min(call.deadline, time.monotonic() + seconds))
+        call.snapshot = _taken(call, start, min(call.deadline, time.monotonic() + seconds))
     except ProngError as error:
-        result.degraded = f"the code at the prompt was not kept: {error}"
+        call.degraded = f"the code at the prompt was not kept: {error}"
 
 
 def _wanted(call: HookEvent) -> WantedSnapshot | None:
@@ -331,18 +324,18 @@ def _taken(
     return None
 
 
-def _commit(call: HookEvent, result: HookResult) -> None:
+def _commit(call: HookEvent) -> None:
     """Commit the turn on the worker's branch and record the outcome."""
-    shot, wanted = result.snapshot, result.wanted
+    shot, wanted = call.snapshot, call.wanted
     if shot is None or wanted is None:
         return  # committed at the first event for this end
     from prong.hook import turn_commit
 
-    result.commit = turn_commit.nothing("there was not enough time")
+    call.commit = turn_commit.nothing("there was not enough time")
     # The snapshot is kept in any case.
     with suppress(_OutOfTime):
         remote = os.environ.get("PRONG_PUSH") or None
-        result.commit = turn_commit.make(shot, _prompt(call, wanted), wanted.number, remote)
+        call.commit = turn_commit.make(shot, _prompt(call, wanted), wanted.number, remote)
 
 
 def _prompt(call: HookEvent, wanted: WantedSnapshot) -> str:
@@ -379,10 +372,10 @@ def _folders(call: HookEvent) -> list[Path]:
     return folders
 
 
-def _line(call: HookEvent, result: HookResult) -> dict[str, Any]:
+def _line(call: HookEvent) -> dict[str, Any]:
     turn = call.turn
-    if turn is None and result.wanted and not result.wanted.late:
-        turn = result.wanted.turn if call.event != "UserPromptSubmit" else None
+    if turn is None and call.wanted and not call.wanted.late:
+        turn = call.wanted.turn if call.event != "UserPromptSubmit" else None
     return {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "agent": call.agent,
@@ -394,18 +387,15 @@ def _line(call: HookEvent, result: HookResult) -> dict[str, Any]:
         "cwd": call.text("cwd"),
         "transcript": str(call.transcript) if call.transcript else None,
         "worker": call.worker,
-        "snapshot": _told(result),
-        "commit": result.commit,
-        "degraded": result.degraded,
-        "missing": result.missing,
+        "snapshot": _snapshot_line(call.snapshot) if call.snapshot else None,
+        "commit": call.commit,
+        "degraded": call.degraded,
+        "missing": call.missing,
         "seconds": round(time.monotonic() - call.began, 3),
     }
 
 
-def _told(result: HookResult) -> dict[str, Any] | None:
-    shot = result.snapshot
-    if shot is None:
-        return None
+def _snapshot_line(shot: "Snapshot") -> dict[str, Any]:
     return {
         "turn": shot.turn_id,
         "message": shot.message_id,
