@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import click
 
 from prong.errors import ProngError, Unavailable, UsageError
-from prong.views.text import cells, clean, cut, escaped
+from prong.views.text import cells, clean, cut, escaped, wrapped
 
 if TYPE_CHECKING:  # importing these takes longer than `prong --help`
     from prong.app import App
@@ -110,6 +110,28 @@ def width() -> int | None:
 def fitted(text: str, room: int | None) -> str:
     """Cut text to the room; None is unlimited."""
     return text if room is None else cut(text, room)
+
+
+def print_rows(
+    rows: Iterable[tuple[str, str]],
+    *,
+    size: int = 10,
+    indent: str = "",
+    wraps: str | None = None,
+    err: bool = False,
+) -> None:
+    """Print labels and texts, cut to fit; those with the label `wraps` get as many lines as needed.
+
+    Rows without text are left out.
+    """
+    room = width()
+    room = room and room - size - len(indent)
+    for name, text in rows:
+        line = clean(text)
+        lines = [fitted(line, room)] if room is None or name != wraps else wrapped(line, room)
+        for number, part in enumerate(lines if line else ()):
+            label = styled(("" if number else name).ljust(size), dim=True)
+            click.echo(f"{indent}{label}{part}", err=err)
 
 
 class StatusLine:

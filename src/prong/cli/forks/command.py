@@ -10,14 +10,13 @@ from prong.cli.forks import turn_choice
 from prong.cli.output import (
     become,
     can_ask,
-    fitted,
     is_on_samples,
     is_terminal,
     note,
     open_app,
     patience,
+    print_rows,
     styled,
-    width,
 )
 from prong.cli.workers.report import WorkerReports, note_request, print_pane
 from prong.errors import NotFound, ProngError, UsageError
@@ -29,7 +28,7 @@ from prong.model.workers import Placement
 from prong.views import json
 from prong.views.command_line import command_line
 from prong.views.fork_plan import code, plan_rows
-from prong.views.text import clean, short_path, wrapped
+from prong.views.text import clean, short_path
 from prong.workers.request import WorkerRequest
 
 T = TypeVar("T")
@@ -232,16 +231,9 @@ class ForkCommand:
     # -- reporting -----------------------------------------------------------------------------
 
     def _print_plan(self, plan: ForkPlan, *, err: bool = False) -> None:
-        room = width()
-        room = room and room - _NAME
-        for name, text in plan_rows(self._forks, self._app.code, plan, self._request.count):
-            if not text:
-                continue
-            # Never cut warnings: they must be readable before the user agrees.
-            is_whole = name == "note" and room is not None
-            lines = wrapped(clean(text), room or 0) if is_whole else [fitted(clean(text), room)]
-            for label, line in zip([name, *[""] * len(lines)], lines, strict=False):
-                click.echo(f"{styled(label.ljust(_NAME), dim=True)}{line}", err=err)
+        rows = plan_rows(self._forks, self._app.code, plan, self._request.count)
+        # Never cut warnings: they must be readable before the user agrees.
+        print_rows(rows, size=_NAME, wraps="note", err=err)
         # Never cut, because it is there to be copied.
         command = command_line(plan.launch)
         click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command}", err=err)

@@ -29,9 +29,10 @@ class Changes(Generic[P]):
     forgiven: ClassVar[tuple[type[ProngError], ...]] = ()
     """Errors that matter only if every plan has one."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        """Take the options of the command."""
+    def __init__(self, given: dict[str, Any], *, stops: bool = True) -> None:
+        """Take the options of the command. `stops` if an error of one plan stops the others."""
         self._given = given
+        self._stops = stops
 
     def is_needed(self, plan: P) -> bool:
         raise NotImplementedError
@@ -80,8 +81,7 @@ class Changes(Generic[P]):
         try:
             self.change(plan)
         except ProngError as error:
-            # An error of one agent does not stop the others.
-            if self._given.get("agent", "no agents") is not None:
+            if self._stops:
                 raise
             plan = replace(plan, error=error)
             if not self._given["as_json"]:

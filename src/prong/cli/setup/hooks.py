@@ -88,7 +88,7 @@ class _HookChanges(Changes[HookPlan]):
     question = "Change these files?"
 
     def __init__(self, setup: HookSetup, given: dict[str, Any]) -> None:
-        super().__init__(given)
+        super().__init__(given, stops=given["agent"] is not None)
         self._setup = setup
 
     def is_needed(self, plan: HookPlan) -> bool:

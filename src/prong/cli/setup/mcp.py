@@ -107,7 +107,7 @@ class _McpChanges(Changes[McpPlan]):
     forgiven = (Unavailable,)  # a missing agent
 
     def __init__(self, setup: McpSetup, given: dict[str, Any], *, removes: bool = False) -> None:
-        super().__init__(given)
+        super().__init__(given, stops=given["agent"] is not None)
         self._setup = setup
         self._removes = removes
 

@@ -1,13 +1,13 @@
 """Reports on workers: what was started, where it runs, what it answers, and what to type next."""
 
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import click
 
 from prong.cli.arguments import READY_SECONDS
-from prong.cli.output import fitted, note, styled, width
+from prong.cli.output import note, print_rows, styled, width
 from prong.cli.progress import spinner
 from prong.errors import Busy, External, ProngError
 from prong.model.record import replace
@@ -179,16 +179,6 @@ def print_plan(plan: WorkerPlan) -> None:
     # Never cut, because it is there to be copied.
     if plan.launch is not None:
         click.echo(f"{styled('command'.ljust(_NAME), dim=True)}{command_line(plan.launch)}")
-
-
-def print_rows(
-    rows: Iterable[tuple[str, str]], *, indent: str = "", size: int = _NAME, err: bool = False
-) -> None:
-    room = width()
-    for name, text in rows:
-        if text:
-            line = fitted(clean(text), room and room - size - len(indent))
-            click.echo(f"{indent}{styled(name.ljust(size), dim=True)}{line}", err=err)
 
 
 def _planned(plan: WorkerPlan) -> Iterator[tuple[str, str]]:

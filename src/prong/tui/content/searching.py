@@ -8,7 +8,7 @@ from typing import Any
 from prong.code.service import CodeService
 from prong.model.amounts import counted
 from prong.model.record import Record
-from prong.model.search import IndexState, SearchRequest
+from prong.model.search import SearchRequest
 from prong.model.sessions import SessionRef
 from prong.model.times import moment
 from prong.search.passages import Highlighter, highlighter
@@ -57,7 +57,6 @@ class Looked(Record, frozen=True):
     """Total number of sessions."""
     turns: int = 0
     """Number of matching turns, listed or not."""
-    index: IndexState | None = None
     notes: tuple[str, ...] = ()
     is_narrowed: bool = False
     """Whether only some sessions are listed."""
@@ -92,7 +91,6 @@ def look_up(
         highlighter(request.text),
         len(result.refs),
         result.total,
-        result.index,
         result.notes,
     )
 
