@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from prong.code.diff import CodeDiff, FileChange
 from prong.model.amounts import counted
 from prong.views.text import cells, clean, cut, cut_left, pad
-
-if TYPE_CHECKING:
-    from prong.code.diff import CodeDiff, FileChange
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _MARKS = {"added": "new", "deleted": "gone", "type changed": "other type"}
 
 
-def summary(found: "CodeDiff") -> str:
+def summary(found: CodeDiff) -> str:
     """Summarize a diff: `+12 -3 in 4 files`."""
     stat = found.stat
     return f"+{stat.added} -{stat.removed} in {counted(stat.files, 'file')}"
@@ -28,7 +26,7 @@ class StatRow(NamedTuple):
     minus: int = 0
 
 
-def stat_rows(files: "Iterable[FileChange]", room: int) -> Iterator[StatRow]:
+def stat_rows(files: Iterable[FileChange], room: int) -> Iterator[StatRow]:
     """Yield a row per file and a total, like `git diff --stat`, none wider than `room`."""
     rows = [
         (_name(file), "binary" if file.is_binary else str(file.added + file.removed), file)
@@ -51,7 +49,7 @@ def stat_rows(files: "Iterable[FileChange]", room: int) -> Iterator[StatRow]:
     yield StatRow(cut(f" {counted(len(rows), 'file')} changed, +{added} -{removed}", room))
 
 
-def _name(file: "FileChange") -> str:
+def _name(file: FileChange) -> str:
     name = clean(file.path)
     if file.old_path is not None:
         name = f"{clean(file.old_path)} => {name}"

@@ -1,25 +1,22 @@
 """A fork plan as rows of text, the same in every front end."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from prong.code.service import CodeService
 from prong.errors import ProngError
+from prong.forks.service import ForkService
 from prong.model.amounts import counted
+from prong.model.code import Snapshot
+from prong.model.forks import ForkPlan
 from prong.views.code_change import summary
 from prong.views.text import short_path
-
-if TYPE_CHECKING:
-    from prong.code.service import CodeService
-    from prong.forks.service import ForkService
-    from prong.model.code import Snapshot
-    from prong.model.forks import ForkPlan
 
 _BAR = 20
 _COMMIT = 7
 
 
 def plan_rows(
-    forks: "ForkService", changes: "CodeService", plan: "ForkPlan", count: int
+    forks: ForkService, changes: CodeService, plan: ForkPlan, count: int
 ) -> Iterator[tuple[str, str]]:
     """Yield (name, text) rows. Skip those whose text is empty."""
     new = plan.new_id or "chosen by the agent"
@@ -42,7 +39,7 @@ def plan_rows(
         yield "note", warning
 
 
-def code(forks: "ForkService", changes: "CodeService", plan: "ForkPlan") -> str:
+def code(forks: ForkService, changes: CodeService, plan: ForkPlan) -> str:
     """Describe the code that the fork's worktree starts with."""
     worktree = plan.worktree
     assert worktree is not None
@@ -57,7 +54,7 @@ def code(forks: "ForkService", changes: "CodeService", plan: "ForkPlan") -> str:
 
 
 def _as_captured(
-    forks: "ForkService", changes: "CodeService", plan: "ForkPlan", snapshot: "Snapshot"
+    forks: ForkService, changes: CodeService, plan: ForkPlan, snapshot: Snapshot
 ) -> str:
     """Describe a snapshot: `as at turn 3, a1b2c3d (+12 -3 in 4 files)`."""
     commit = snapshot.commit[:_COMMIT]
@@ -77,7 +74,7 @@ def _as_captured(
     return f"{name} ({summary(change) if change.files else 'nothing changed'})"
 
 
-def _size(plan: "ForkPlan") -> str:
+def _size(plan: ForkPlan) -> str:
     tokens = (
         f"about {counted(plan.tokens, 'token')}"
         if plan.tokens < 1000

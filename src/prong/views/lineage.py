@@ -1,14 +1,10 @@
 """Fork trees as text rows, cut to fit; each front end adds its own colours."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
 from prong.model.amounts import counted
+from prong.session.lineage import Forest, LineageNode
 from prong.views.text import age, cells, clean, cut, short_refs
-
-if TYPE_CHECKING:
-    from prong.session.lineage import Forest, LineageNode
 
 _GAP = 2
 
@@ -26,7 +22,7 @@ class LineageRow(NamedTuple):
     rest: str
     """Number of turns and age."""
 
-    def fitted(self, columns: int | None) -> LineageRow:
+    def fitted(self, columns: int | None) -> Self:
         """Cut the title to fit, and drop `rest` if there is no room. None means unlimited."""
         if columns is None:
             return self

@@ -1,31 +1,28 @@
 """Preview of a turn: prompt, code change and the agent's answer."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from prong.code import gaps
+from prong.code.diff import CodeDiff
+from prong.code.service import CodeService
 from prong.errors import ProngError
+from prong.model.sessions import Conversation, Turn
+from prong.session.service import SessionService
 from prong.views.text import clean
-
-if TYPE_CHECKING:
-    from prong.code.diff import CodeDiff
-    from prong.code.service import CodeService
-    from prong.model.sessions import Conversation, Turn
-    from prong.session.service import SessionService
 
 
 class TurnPreview(NamedTuple):
     prompt: str
     answer: str
-    code: "CodeDiff | None"
+    code: CodeDiff | None
     lack: str
     """Why the code change is unknown."""
 
 
 def read(
-    sessions: "SessionService", changes: "CodeService", conversation: "Conversation", turn: "Turn"
+    sessions: SessionService, changes: CodeService, conversation: Conversation, turn: Turn
 ) -> TurnPreview:
     """Collect what a preview shows. For a missing code change, `lack` gives the reason."""
-    from prong.code import gaps
-
     code, lack = None, ""
     try:
         code = changes.change_of(conversation, turn)
@@ -37,7 +34,7 @@ def read(
     return TurnPreview(prompt, _answer(sessions, conversation, turn), code, clean(lack))
 
 
-def _answer(sessions: "SessionService", conversation: "Conversation", turn: "Turn") -> str:
+def _answer(sessions: SessionService, conversation: Conversation, turn: Turn) -> str:
     """Return the last message of the agent."""
     answer = ""
     try:

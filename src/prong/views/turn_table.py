@@ -1,13 +1,11 @@
 """Table of turns: the text of each column, and the columns that fit the terminal."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from prong.model.amounts import counted
+from prong.model.sessions import Turn
 from prong.views.text import age, cells, clean, cut, short_number
-
-if TYPE_CHECKING:
-    from prong.model.sessions import Turn
 
 _STATE_MARKS = {"finished": " ", "interrupted": "!", "failed": "x", "running": ">"}
 _WIDE = 100
@@ -26,7 +24,7 @@ class TurnTableRow(NamedTuple):
     prompt: str
 
 
-def row(turn: "Turn", label: str) -> TurnTableRow:
+def row(turn: Turn, label: str) -> TurnTableRow:
     failed = sum(command.exit_code not in (0, None) for command in turn.commands)
     prompt = clean(turn.prompt) or "(no prompt)"
     if turn.kind.value != "human":
@@ -47,7 +45,7 @@ def row(turn: "Turn", label: str) -> TurnTableRow:
     )
 
 
-def _code(turn: "Turn") -> str:
+def _code(turn: Turn) -> str:
     changes = turn.changes
     if changes is None:
         label = "*" if turn.snapshot else ""

@@ -1,20 +1,17 @@
 """Workers as short text rows: where they run and their last output."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from prong.model.workers import WorkerInfo, WorkerStatus
 from prong.views.command_line import quoted
 from prong.views.text import age, clean, short_path
-
-if TYPE_CHECKING:
-    from prong.model.workers import WorkerInfo, WorkerStatus
-
+from prong.views.workers import words
 
 COLOURS = {"idle": "green", "busy": "yellow", "waiting": "magenta", "starting": "cyan"}
 """Colours of worker states; other states are dim."""
 
 
-def place(worker: "WorkerInfo") -> str:
+def place(worker: WorkerInfo) -> str:
     """Name the pane, or `headless`."""
     if worker.headless:
         return "headless"
@@ -24,13 +21,13 @@ def place(worker: "WorkerInfo") -> str:
     return "print" if worker.pane.terminal == "print" else clean(str(worker.pane))
 
 
-def last(one: "WorkerStatus") -> str:
+def last(one: WorkerStatus) -> str:
     """Return the last line of output. If the worker waits for input, say for what first."""
     request = one.evidence.detail if one.state.value == "waiting" else None
     return clean(f"[{request}] {one.last_line}" if request else one.last_line)
 
 
-def places(worker: "WorkerInfo") -> Iterator[tuple[str, str]]:
+def places(worker: WorkerInfo) -> Iterator[tuple[str, str]]:
     """Yield rows on where a worker runs and where it came from. Skip those whose text is empty."""
     session = f"{worker.agent}:{worker.session}" if worker.session else ""
     yield "session", session or "not known yet; the agent chooses it"
@@ -41,10 +38,8 @@ def places(worker: "WorkerInfo") -> Iterator[tuple[str, str]]:
     yield "from", worker.forked_from or ""
 
 
-def details(status: "WorkerStatus") -> Iterator[tuple[str, str]]:
+def details(status: WorkerStatus) -> Iterator[tuple[str, str]]:
     """Yield all rows about a worker. Some contain foreign text: clean them before printing."""
-    from prong.views.workers import words
-
     worker = status.worker
     # Drop the program name: "codex-cli 1.2.3", "1.2.3 (Claude Code)".
     version = next((word for word in (worker.version or "").split() if word[0].isdigit()), "")
