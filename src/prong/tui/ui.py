@@ -198,8 +198,8 @@ class ProngUi(TextualApp[Launch]):
             case "run" if wanted.launch is not None:
                 self.exit(wanted.launch)
             case "attach" if wanted.worker is not None:
-                attach = partial(WorkerActs(view, self._lanes).attach, wanted.worker)
-                self.run_worker(view.told(attach()), exit_on_error=False)
+                attach = WorkerActs(view, self._lanes).attach(wanted.worker)
+                self.run_worker(view.told(attach), exit_on_error=False)
             case _:
                 self.run_worker(partial(self._see_fork, view, wanted), exit_on_error=False)
 

@@ -48,17 +48,14 @@ class WorkersWatch:
     async def _run(self) -> None:
         while True:
             self._again.clear()
-            await self._look()
+            try:
+                statuses = await self._lane.do(lambda app: app.workers.states.all())
+            except (ProngError, OSError) as error:
+                if str(error) != self._told:
+                    self._told = str(error)
+                    self._failed(error)
+            else:
+                self._told = ""
+                self._seen(statuses)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._again.wait(), _EVERY)
-
-    async def _look(self) -> None:
-        try:
-            statuses = await self._lane.do(lambda app: app.workers.states.all())
-        except (ProngError, OSError) as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                self._failed(error)
-            return
-        self._told = ""
-        self._seen(statuses)

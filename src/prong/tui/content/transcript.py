@@ -52,9 +52,8 @@ class TranscriptLines:
         yield Line()
 
     def _tool(self, tool: Tool) -> Iterator[Line]:
-        failed = f"  failed ({tool.exit_code})" if tool.exit_code else "  failed"
-        if not (tool.failed or tool.exit_code):
-            failed = ""
+        code = f" ({tool.exit_code})" if tool.exit_code else ""
+        failed = f"  failed{code}" if tool.failed or code else ""
         yield line(
             (_TOOL, "failed" if failed else "name"),
             (clean(tool.name), "bold"),
