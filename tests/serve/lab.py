@@ -6,6 +6,7 @@ the spool. How real agents tell it is shown in tests/e2e.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from prong.model.workers import WorkerInfo
 from prong.processes.process import process_of
 from prong.testing.home import IsolatedHome
 from prong.workers.daemon import Daemon
+from prong.workers.daemon_socket import Connection
 from tests.interrupts import unmeasured
 
 T = TypeVar("T")
@@ -159,7 +161,9 @@ class Heard:
 def listening(daemon: Daemon) -> Generator[Heard]:
     """Everything that a daemon tells, until the block ends."""
     heard = Heard()
-    events = daemon.events(timeout=60)
+    connection = Connection(daemon.path, timeout=60)
+    connection.request("GET", "/events")
+    events = (json.loads(line) for line in connection.getresponse() if line.strip())
     heard.events.append((time.monotonic(), next(events)))
 
     def listen() -> None:

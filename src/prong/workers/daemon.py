@@ -1,4 +1,4 @@
-"""Client of the daemon: check, request, listen, wait.
+"""Client of the daemon: check, request, wait.
 
 The daemon is optional. When it runs, waiting uses events instead of polling. Its protocol is
 described in docs/internals/daemon.md.
@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from prong import errors
 from prong.errors import External, ProngError, Unavailable
-
-if TYPE_CHECKING:
-    from http.client import HTTPResponse
 
 SOCKET = "daemon.sock"
 _PATIENCE = 2.0
@@ -59,25 +55,22 @@ class Daemon:
         """
         from http.client import HTTPException
 
-        with self._response(timeout, method, path, body) as response:
-            try:
-                content = response.read()
-            except (OSError, HTTPException) as error:  # no answer, or half of one
-                raise _ended(error) from error
-            return _answer(response.status, content)
+        from prong.workers.daemon_socket import Connection
 
-    def events(self, timeout: float | None = None) -> Iterator[dict[str, Any]]:
-        """Iterate over worker events; the first one contains the current state.
-
-        Ends when the daemon does. Raises `Unavailable` when it does not run, and `TimeoutError`
-        when it sends nothing, not even a heartbeat, for `timeout` seconds.
-        """
-        with self._response(timeout, "GET", "/events") as response:
-            if response.status != 200:
-                _answer(response.status, response.read())
-            while line := response.readline():
-                if line.strip():
-                    yield json.loads(line)
+        content = json.dumps(body).encode() if body is not None else None
+        headers = {"Content-Type": "application/json"} if content is not None else {}
+        try:
+            with Connection(self.path, timeout) as connection:
+                connection.request(method, path, content, headers)
+                response = connection.getresponse()
+                return _answer(response.status, response.read())
+        except (ConnectionRefusedError, FileNotFoundError) as error:
+            raise Unavailable("the daemon is not running", hint="prong serve") from error
+        except TimeoutError as error:
+            raise Unavailable("the daemon does not answer", hint="prong serve") from error
+        except (OSError, HTTPException) as error:  # no answer, or half of one
+            message = f"the daemon ended before it answered: {error}"
+            raise Unavailable(message, hint="try again") from error
 
     def wait(
         self,
@@ -96,32 +89,6 @@ class Daemon:
         body = {"names": list(names), "until": list(until), "any": any_, "timeout": seconds}
         answer = self.call("POST", "/wait", body, None if seconds is None else seconds + _SLOW)
         return {str(worker["worker"]): str(worker["state"]) for worker in answer["workers"]}
-
-    @contextmanager
-    def _response(
-        self, timeout: float | None, method: str, path: str, body: Mapping[str, Any] | None = None
-    ) -> Generator[HTTPResponse]:
-        from http.client import HTTPException
-
-        from prong.workers.daemon_socket import Connection
-
-        content = json.dumps(body).encode() if body is not None else None
-        headers = {"Content-Type": "application/json"} if content is not None else {}
-        with Connection(self.path, timeout) as connection:
-            try:
-                connection.request(method, path, content, headers)
-                response = connection.getresponse()
-            except (ConnectionRefusedError, FileNotFoundError) as error:
-                raise Unavailable("the daemon is not running", hint="prong serve") from error
-            except TimeoutError as error:
-                raise Unavailable("the daemon does not answer", hint="prong serve") from error
-            except (OSError, HTTPException) as error:
-                raise _ended(error) from error
-            yield response
-
-
-def _ended(error: Exception) -> Unavailable:
-    return Unavailable(f"the daemon ended before it answered: {error}", hint="try again")
 
 
 def _answer(status: int, content: bytes) -> dict[str, Any]:
