@@ -41,8 +41,6 @@ _SEARCHED_FOR_LFS = 20, 1000
 
 
 class IncompleteSnapshot(NamedTuple):
-    """A snapshot and its gaps."""
-
     snapshot: Snapshot
     gaps: tuple[CodeGap, ...]
 
@@ -136,7 +134,6 @@ class Capture:
         yield from self._folders()
 
     def searched(self, conversation: Conversation) -> list[Path]:
-        """List the repositories that are searched for the snapshots of a session."""
         return self._search(conversation).looked
 
     def tops(self, conversation: Conversation) -> list[Path]:
@@ -163,7 +160,9 @@ class Capture:
                     gaps[id_] = (*gaps.get(id_, ()), *missing[snapshot.commit])
         if not captured and not gaps:
             return conversation
-        began = _beginnings(conversation, captured)
+        code = turn_code.CapturedCode(conversation, captured)
+        starts = {turn.id: code.before(turn) for turn in conversation.turns}
+        began = {id_: snapshot for id_, snapshot in starts.items() if snapshot is not None}
         changes = changes_since(began, captured)
 
         def with_snapshot(turn: Turn) -> Turn:
@@ -381,16 +380,6 @@ def _is_just_over(turn: Turn) -> bool:
     if turn.state is TurnState.RUNNING or turn.ended is None:
         return False
     return datetime.now(UTC) - turn.ended < _SOON
-
-
-def _beginnings(conversation: Conversation, found: dict[str, Snapshot]) -> dict[str, Snapshot]:
-    """Map each active turn to the code at its prompt, or else at the end of the turn before."""
-    starts = turn_code.starts(found)
-    began = {
-        turn.id: starts.get(turn.id) or found.get(turn_code.id_before(conversation, turn, found))
-        for turn in conversation.turns
-    }
-    return {id_: snapshot for id_, snapshot in began.items() if snapshot is not None}
 
 
 def changes_since(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 
-from prong.code import changes, gaps, turn_code
+from prong.code import changes, gaps
 from prong.code.changes import FileChange, Sides
 from prong.code.git import Git
 from prong.code.repository import Repository
+from prong.code.turn_code import CapturedCode
 from prong.errors import NotFound, ProngError, UsageError
-from prong.model.code import DiffStat, Snapshot, TurnKey
+from prong.model.code import DiffStat, Snapshot
 from prong.model.record import Record
-from prong.model.sessions import Conversation, Session, Turn
+from prong.model.sessions import Session, Turn
 
 _RANGE = re.compile(r"(.+?)(?<![/.])\.\.(?!/)(.*)", re.DOTALL)
 """The two dots of `A..B`, but not those of a path."""
@@ -93,13 +94,9 @@ def ends(text: str) -> tuple[str, str | None]:
     return (f"{session}@0" if separator and not turn else first), second
 
 
-def of_turn(
-    conversation: Conversation,
-    captured: Mapping[str, Snapshot],
-    turn: Turn | None,
-    paths: Sequence[str] = (),
-) -> CodeDiff:
+def of_turn(code: CapturedCode, turn: Turn | None, paths: Sequence[str] = ()) -> CodeDiff:
     """Return what a turn changed since its prompt, or else since the turn before."""
+    conversation = code.conversation
     ref = conversation.session.ref
     if turn is None:
         raise UsageError(
@@ -110,36 +107,29 @@ def of_turn(
             "the turn was abandoned by a rewind: name the turn before it",
             hint=f"prong diff {ref}@A..{turn.id}",
         )
-    new = point(conversation, captured, turn)
-    before = conversation.turns[turn.index - 2] if turn.index > 1 else None
-    start = turn_code.starts(captured).get(turn.id)
-    if start is None and turn_code.id_before(conversation, turn, captured) == TurnKey.START:
-        start = captured[TurnKey.START]
+    new = point(code, turn)
+    before = code.turn_before(turn)
+    start = code.at_prompt(turn)
     if start is not None:
         return compared(CodePoint(conversation.session, before, start, at_prompt=True), new, paths)
-    if _id(before) not in captured:
+    if code.at(before) is None:
         earlier = [*reversed(conversation.turns[: turn.index - 1]), None]
-        numbers = [base.index if base else 0 for base in earlier if _id(base) in captured]
+        numbers = [base.index if base else 0 for base in earlier if code.at(base)]
         since = f"prong diff {ref}@{numbers[0]}..{turn.index}; " if numbers else ""
         raise NotFound(
             f"no code captured at the turn before {turn.index}: its changes are unknown",
             hint=f"{since}{_INSTALL}",
         )
-    return compared(point(conversation, captured, before), new, paths)
+    return compared(point(code, before), new, paths)
 
 
-def _id(turn: Turn | None) -> str:
-    return turn.id if turn else TurnKey.BASELINE
-
-
-def whole(
-    conversation: Conversation, captured: Mapping[str, Snapshot], paths: Sequence[str]
-) -> CodeDiff:
+def whole(code: CapturedCode, paths: Sequence[str]) -> CodeDiff:
     """Compare the earliest captured code with the latest."""
-    turns = [turn for turn in (None, *conversation.turns) if _id(turn) in captured]
+    conversation = code.conversation
+    turns = [turn for turn in (None, *conversation.turns) if code.at(turn)]
     if not turns:
-        raise _missing(conversation, captured, None)
-    old, new = (point(conversation, captured, turn) for turn in (turns[0], turns[-1]))
+        raise _missing(code, None)
+    old, new = point(code, turns[0]), point(code, turns[-1])
     if old == new:
         raise NotFound(f"of {old.session.ref} only the code of turn {old.name} was captured")
     notes: list[str] = []
@@ -150,33 +140,29 @@ def whole(
     return compared(old, new, paths, notes)
 
 
-def latest(conversation: Conversation, captured: Mapping[str, Snapshot]) -> CodePoint:
-    turns = conversation.turns
-    last = next((turn for turn in reversed(turns) if turn.id in captured), None)
-    return point(conversation, captured, last or (turns[-1] if turns else None))
+def latest(code: CapturedCode) -> CodePoint:
+    turns = code.conversation.turns
+    last = next((turn for turn in reversed(turns) if code.at(turn)), None)
+    return point(code, last or (turns[-1] if turns else None))
 
 
-def point(
-    conversation: Conversation, captured: Mapping[str, Snapshot], turn: Turn | None
-) -> CodePoint:
-    snapshot = captured.get(_id(turn))
+def point(code: CapturedCode, turn: Turn | None) -> CodePoint:
+    snapshot = code.at(turn)
     if snapshot is None:
-        raise _missing(conversation, captured, turn)
-    return CodePoint(conversation.session, turn, snapshot)
+        raise _missing(code, turn)
+    return CodePoint(code.conversation.session, turn, snapshot)
 
 
-def _missing(
-    conversation: Conversation, captured: Mapping[str, Snapshot], turn: Turn | None
-) -> NotFound:
-    session = conversation.session
-    if not captured:
+def _missing(code: CapturedCode, turn: Turn | None) -> NotFound:
+    session = code.conversation.session
+    if not code.snapshots:
         folder = Path(session.cwd or "")
         if session.cwd and os.path.isdir(folder) and _repository(folder) is None:
             return NotFound(f"no code captured: {folder} is not in a git repository")
         return NotFound(f"no code captured at any turn of {session.ref}", hint=_INSTALL)
     where = f"at turn {turn.index or turn.id}" if turn else "before the first turn"
-    numbers = [0] if TurnKey.BASELINE in captured else []
-    numbers += [other.index for other in conversation.turns if other.index and other.id in captured]
+    turns = (None, *code.conversation.turns)
+    numbers = [(other.index or 0) if other else 0 for other in turns if code.at(other)]
     extra = f"there is code of {_spans(numbers)}; " if numbers else ""
     return NotFound(
         f"no code captured {where} of {session.ref}", hint=f"{extra}{_INSTALL}", captured=numbers

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prong.code.capture import Capture
     from prong.code.diff import CodeDiff, CodePoint
     from prong.code.recorded import RecordedCode
-    from prong.code.turn_code import TurnCode
+    from prong.code.turn_code import CapturedCode
     from prong.code.worktrees.status import ManagedWorktrees
     from prong.session.service import SessionService
 
@@ -82,7 +82,6 @@ class CodeService:
         return self.capture if is_used else None
 
     def take_in(self) -> None:
-        """Record what hooks captured since the last call."""
         if capture := self.capture_in_use():
             capture.take_in()
 
@@ -98,14 +97,12 @@ class CodeService:
         return RecordedCode(self._state)
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
-        """Return the snapshots of a conversation by turn id."""
         return self.capture.of(conversation) if self._database else {}
 
-    def of_turn(self, conversation: Conversation, turn: Turn | None) -> TurnCode | None:
-        """Find the code at the end of a turn, or before the first; None if unknown."""
-        from prong.code import turn_code
+    def captured(self, conversation: Conversation) -> CapturedCode:
+        from prong.code.turn_code import CapturedCode
 
-        return turn_code.find(self.snapshots(conversation), conversation, turn)
+        return CapturedCode(conversation, self.snapshots(conversation))
 
     def has_last_turn(self, conversation: Conversation) -> bool:
         """Return whether the code of the last turn was captured and can be restored."""
@@ -125,7 +122,6 @@ class CodeService:
         return self.capture.gaps(conversation, turn) if self._database else ()
 
     def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
-        """Take a snapshot of the current code for the session's last turn."""
         return self.capture.keep(conversation, again=again)
 
     def diff(self, first: str, second: str | None = None, paths: Sequence[str] = ()) -> CodeDiff:
@@ -137,29 +133,25 @@ class CodeService:
 
         if second is None:
             first, second = diff.ends(first)
+
+        def resolved(text: str) -> tuple[CapturedCode, str | None]:
+            target = self._sessions.resolve(text)
+            return self.captured(self._sessions.conversation(target.session)), target.turn
+
+        def point(text: str) -> CodePoint:
+            code, turn = resolved(text)
+            if turn is None:
+                return diff.latest(code)
+            return diff.point(code, self._sessions.turn(code.conversation, turn))
+
         if second is not None:
-            return diff.compared(self._point(first), self._point(second), paths)
-        target = self._sessions.resolve(first)
-        conversation = self._sessions.conversation(target.session)
-        captured = self.snapshots(conversation)
-        if target.turn is None:
-            return diff.whole(conversation, captured, paths)
-        turn = self._sessions.turn(conversation, target.turn)
-        return diff.of_turn(conversation, captured, turn, paths)
-
-    def _point(self, text: str) -> CodePoint:
-        from prong.code import diff
-
-        target = self._sessions.resolve(text)
-        conversation = self._sessions.conversation(target.session)
-        captured = self.snapshots(conversation)
-        if target.turn is None:
-            return diff.latest(conversation, captured)
-        turn = self._sessions.turn(conversation, target.turn)
-        return diff.point(conversation, captured, turn)
+            return diff.compared(point(first), point(second), paths)
+        code, turn = resolved(first)
+        if turn is None:
+            return diff.whole(code, paths)
+        return diff.of_turn(code, self._sessions.turn(code.conversation, turn), paths)
 
     def change_of(self, conversation: Conversation, turn: Turn) -> CodeDiff:
-        """Diff the code before and after a turn."""
         from prong.code import diff
 
-        return diff.of_turn(conversation, self.snapshots(conversation), turn)
+        return diff.of_turn(self.captured(conversation), turn)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,44 +35,67 @@ class TurnCode(Record, frozen=True):
         return self.snapshot is not None
 
 
-def find(
-    snapshots: Mapping[str, Snapshot], conversation: Conversation, turn: Turn | None
-) -> TurnCode | None:
-    """Find the code at the end of a turn, or before the first; None if unknown."""
-    snapshot = snapshots.get(turn.id if turn else TurnKey.BASELINE)
-    if snapshot is None or not snapshot.repo.is_dir():
-        return _nearest(snapshots, conversation, turn)
-    late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
-    return TurnCode(snapshot.repo, snapshot, late=late)
+class CapturedCode(Record, frozen=True, dict=True):
+    """A conversation with its snapshots by turn id."""
 
+    conversation: Conversation
+    snapshots: Mapping[str, Snapshot]
 
-def id_before(conversation: Conversation, turn: Turn, known: Mapping[str, Snapshot]) -> str:
-    """Return the id of the snapshot that an active turn began with.
+    def at(self, turn: Turn | None) -> Snapshot | None:
+        """Return the code at the end of a turn, or before the first."""
+        return self.snapshots.get(turn.id if turn else TurnKey.BASELINE)
 
-    A fork may have begun with other code than that of the turn it was forked at.
-    """
-    assert turn.index is not None
-    start = known.get(TurnKey.START)
-    is_first = turn.index == conversation.session.inherited + 1 > 1
-    # Hooks installed later saw a later start.
-    if start and is_first and (turn.ended is None or start.taken <= turn.ended):
-        return TurnKey.START
-    return conversation.turns[turn.index - 2].id if turn.index > 1 else TurnKey.BASELINE
+    def turn_before(self, turn: Turn) -> Turn | None:
+        assert turn.index is not None
+        return self.conversation.turns[turn.index - 2] if turn.index > 1 else None
 
+    def at_prompt(self, turn: Turn) -> Snapshot | None:
+        """Return the code at the prompt of an active turn, if it was captured then.
 
-def starts(known: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
-    """Map each turn to the snapshot at its prompt, if that is the latest one before the turn's own.
+        It contains what a person changed between two turns, so that does not count as work of the
+        turn. A fork may have begun with other code than that of the turn it was forked at.
+        """
+        start = self.snapshots.get(TurnKey.START)
+        is_first = turn.index == self.conversation.session.inherited + 1 > 1
+        # Hooks installed later saw a later start.
+        is_start = start and is_first and (turn.ended is None or start.taken <= turn.ended)
+        return self._at_prompts.get(turn.id) or (start if is_start else None)
 
-    It contains what a person changed between two turns, so that does not count as work of the turn.
-    """
-    ordered = sorted(known.values(), key=lambda one: (one.session, one.taken))
-    return {
-        after.turn_id: before
-        for before, after in pairwise(ordered)
-        if before.session == after.session
-        and before.turn_id.startswith(TurnKey.NEXT)
-        and after.key.is_turn
-    }
+    def before(self, turn: Turn) -> Snapshot | None:
+        """Return the code that an active turn began with."""
+        return self.at_prompt(turn) or self.at(self.turn_before(turn))
+
+    @cached_property
+    def _at_prompts(self) -> dict[str, Snapshot]:
+        """Map turns to the snapshots at their prompts, if none was taken in between."""
+        ordered = sorted(self.snapshots.values(), key=lambda one: (one.session, one.taken))
+        return {
+            after.turn_id: before
+            for before, after in pairwise(ordered)
+            if before.session == after.session
+            and before.turn_id.startswith(TurnKey.NEXT)
+            and after.key.is_turn
+        }
+
+    def find(self, turn: Turn | None) -> TurnCode | None:
+        """Find the code at the end of a turn, or before the first; None if unknown.
+
+        Without a snapshot, it is the commit that the session's branch was at, in the repository of
+        the session, or one with the code of another turn of it.
+        """
+        snapshot = self.at(turn)
+        if snapshot is not None and snapshot.repo.is_dir():
+            late = _delay(snapshot, turn) if turn and is_late(snapshot, turn) else None
+            return TurnCode(snapshot.repo, snapshot, late=late)
+        session = self.conversation.session
+        latest = sorted(self.snapshots.values(), key=lambda one: one.taken, reverse=True)
+        with_code = (one.repo for one in latest if Repository.find(one.repo))
+        repository = repository_of(session) or next(with_code, None)
+        when = (turn.ended or turn.started) if turn else session.started
+        if repository is None or when is None:
+            return None
+        commit = nearest_commit(repository, session.branch, when)
+        return TurnCode(repository, commit=commit) if commit else None
 
 
 def is_late(snapshot: Snapshot, turn: Turn) -> bool:
@@ -81,24 +105,6 @@ def is_late(snapshot: Snapshot, turn: Turn) -> bool:
 
 def _delay(snapshot: Snapshot, turn: Turn) -> timedelta:
     return snapshot.taken - turn.ended if turn.ended else timedelta()
-
-
-def _nearest(
-    snapshots: Mapping[str, Snapshot], conversation: Conversation, turn: Turn | None
-) -> TurnCode | None:
-    """Return the commit that the session's branch was at.
-
-    In the repository of the session, or one with the code of another turn of it.
-    """
-    session = conversation.session
-    latest = sorted(snapshots.values(), key=lambda one: one.taken, reverse=True)
-    with_code = (one.repo for one in latest if Repository.find(one.repo))
-    repository = repository_of(session) or next(with_code, None)
-    when = (turn.ended or turn.started) if turn else session.started
-    if repository is None or when is None:
-        return None
-    commit = nearest_commit(repository, session.branch, when)
-    return TurnCode(repository, commit=commit) if commit else None
 
 
 def repository_of(session: Session) -> Path | None:
@@ -142,8 +148,7 @@ def since(repo: Path, branch: str | None, when: datetime) -> CodeSince | None:
         limits = ("HEAD",) if before is None else (f"{before}..HEAD",)
         commits = int(git.run("rev-list", "--count", *limits, "--"))
         old = git.empty_tree() if before is None else before
-        committed = git.run(*_CHANGED, old, "HEAD", "--").split(b"\0")[:-1]
-        names |= set(map(os.fsdecode, committed))
+        names |= set(map(os.fsdecode, git.items(*_CHANGED, old, "HEAD", "--")))
     files = sum(_is_newer(repo / name, when.timestamp()) for name in names)
     if not (commits or files):
         return None

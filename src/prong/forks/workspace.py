@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
 
 from prong.code import gaps as code_gaps
 from prong.code import locate, turn_code
@@ -17,14 +16,11 @@ from prong.code.git import Git
 from prong.code.ignored import IgnoredFiles
 from prong.code.repository import Repository
 from prong.code.service import CodeService
-from prong.code.snapshots import snapshot as snapshots
-from prong.code.snapshots.refs import ref_of
 from prong.code.turn_code import TurnCode, since
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.journal import Undo
-from prong.code.worktrees.make import refuse_among_files
+from prong.code.worktrees.make import create, create_at, refuse_among_files, take_for
 from prong.code.worktrees.record import Worktree, common_of
-from prong.code.worktrees.refs import snapshot_for
 from prong.config import Config
 from prong.errors import External, NotFound, ProngError, UsageError
 from prong.forks.request import ForkRequest
@@ -189,9 +185,8 @@ class Workspaces:
     @contextmanager
     def made(self, plan: WorktreePlan) -> Generator[Making]:
         """Create a worktree for the fork in the `with` block, and remove it if the fork fails."""
-        undo = Undo(self._root)
         with offering_none():
-            undo.open()
+            undo = Undo(self._root)
         with undo:
             with offering_none():
                 try:
@@ -216,7 +211,7 @@ class Workspaces:
         """Find the session's current repository and the turn's code; at least one exists."""
         session = conversation.session
         repository = turn_code.repository_of(session)
-        origin = self._code.of_turn(conversation, turn)
+        origin = self._code.captured(conversation).find(turn)
         if repository is None and (origin is None or Repository.find(origin.repo) is None):
             folder = Path(session.cwd or "")
             if session.cwd and locate.is_lost(folder):
@@ -251,22 +246,15 @@ class Workspaces:
         snapshot = plan.snapshot
         gaps: list[str] = []
         if plan.code is Code.NOW:
-            # A snapshot may outlive its worktree, so its key must be unique.
-            key = snapshot_for(f"{plan.path.name}-{uuid4().hex[:8]}")
-            undo.will_take(plan.repo, ref_of(key))
-            snapshot = snapshots.take(plan.repo, key, limit=self._settings.snapshots.limit)
-            if snapshot is None:
-                raise NotFound(f"{plan.repo} is no longer a git repository")
+            snapshot = take_for(undo, plan.repo, plan.path, self._settings.snapshots.limit)
             gaps = code_gaps.warnings(code_gaps.of_snapshot(snapshot), "the snapshot")
         settings = self._settings.workspace
         ignored = IgnoredFiles(copy=settings.copy, link=settings.link)
         if snapshot is not None:
-            created = worktrees.create(snapshot, plan.path, plan.branch, ignored=ignored, undo=undo)
+            created = create(undo, snapshot, plan.path, plan.branch, ignored)
         else:
             commit = plan.commit or "HEAD"
-            created = worktrees.create_at(
-                plan.repo, commit, plan.path, plan.branch, ignored=ignored, undo=undo
-            )
+            created = create_at(undo, plan.repo, commit, plan.path, plan.branch, ignored)
         _make_folder(plan, created)
         return created, (*gaps, *created.warnings)
 
