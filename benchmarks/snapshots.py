@@ -23,12 +23,12 @@ from benchmarks import measure
 from benchmarks.measure import Cost
 from prong.app import App
 from prong.code.snapshots import snapshot
-from prong.code.worktrees import worktree as worktrees
 from prong.forks.request import ForkRequest
 from prong.hook import spool
 from prong.model.code import TurnKey
 from prong.model.forks import Code
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.samples.claude import ClaudeSample
 
 SESSION = "60309e1e-9d1c-4b5a-8d59-6a1c3f7be210"
@@ -143,7 +143,7 @@ class Bench:
         """The code of the last turn in a new worktree."""
         last = snapshot.find(self.repo)[-1]
         root, name = self.home.root / "worktrees", self._name()
-        return timed(lambda: worktrees.create(last, root / name, name, root=root))
+        return timed(lambda: making.create(last, root / name, name, root=root))
 
     def fork(self) -> Cost:
         """The whole fork: the conversation up to the last turn, and a worktree with its code."""

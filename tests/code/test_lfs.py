@@ -9,8 +9,8 @@ import pytest
 
 from prong.code import gaps, lfs
 from prong.code.git import Git
-from prong.code.worktrees import worktree
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, git
 
 BRANCH = "prong/1a2b"
@@ -56,7 +56,7 @@ def test_content_from_the_store(repo: UserRepository, root: Path) -> None:
     taken = repo.take()
     repo.write("a.png", b"the next one")
     assert gaps.of_lfs([taken]) == {}
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == CONTENT
     assert os.access(made.path / "a.png", os.X_OK)
     assert made.warnings == ()
@@ -70,7 +70,7 @@ def test_content_that_was_not_downloaded(repo: UserRepository, root: Path) -> No
     (gap,) = gaps.of_lfs([taken])[taken.commit]
     assert (gap.path, gap.size) == ("a.png", len(CONTENT))
     repo.write("a.png", b"the next one")
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == pointer_of(CONTENT)
     (warning,) = made.warnings
     assert warning.endswith("(try git lfs pull): a.png")
@@ -83,7 +83,7 @@ def test_damaged_content_is_not_used(repo: UserRepository, root: Path) -> None:
     keep_content(repo, CONTENT, damaged=True)
     taken = repo.take()
     (repo.top / "a.png").write_bytes(b"something else")
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == pointer_of(CONTENT)
     assert [path.name for path in made.path.glob(".*.prong")] == []
     assert made.warnings
@@ -119,7 +119,7 @@ def test_with_git_lfs(repo: UserRepository, root: Path) -> None:
     taken = repo.take()
     repo.write("a.png", b"the next one")
     assert gaps.of_lfs([taken]) == {}
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert (made.path / "a.png").read_bytes() == CONTENT
     assert made.warnings == ()
     assert git(made.path, *STATUS) == b""

@@ -41,7 +41,6 @@ def _is_name(git: Git, name: str) -> bool:
 
 
 def _collide(one: str, other: str) -> bool:
-    """Tell whether two names cannot both be branches."""
     return f"{one}/".startswith(f"{other}/") or other.startswith(f"{one}/")
 
 

@@ -31,23 +31,18 @@ _KEPT = 0xFFFF_FFFF
 
 def changed_files(git: Git) -> list[str]:
     """List changed and new files, except those that git is told to ignore."""
-    names = _paths(git.run(*_STATUS, "--untracked-files=all"))
+    names: list[bytes] = []
+    fields = iter(git.items(*_STATUS, "--untracked-files=all"))
+    for field in fields:
+        kind = field[:1]
+        names.append(field.split(b" ", _FIELDS.get(kind, 1))[-1])
+        if kind == b"2":
+            names.append(next(fields))  # the old name of a renamed file
     same = unchanged(git, os.fsencode(git.folder), names)
     names = [name for name in names if name not in same]
     links = [name for name in submodules(git) if name not in names]
     names += dirty(git.folder, links, git.deadline)
     return [os.fsdecode(name).rstrip("/") for name in names]
-
-
-def _paths(status: bytes) -> list[bytes]:
-    paths: list[bytes] = []
-    fields = iter(status.split(b"\0")[:-1])
-    for field in fields:
-        kind = field[:1]
-        paths.append(field.split(b" ", _FIELDS.get(kind, 1))[-1])
-        if kind == b"2":
-            paths.append(next(fields))  # the old name of a renamed file
-    return paths
 
 
 def unchanged(git: Git, top: bytes, paths: Collection[bytes]) -> set[bytes]:
@@ -95,20 +90,26 @@ def inner_git(path: Path, deadline: Deadline | None = None) -> Git:
     return Git(path, f"--git-dir={path / '.git'}", f"--work-tree={path}", deadline=deadline)
 
 
-def submodules(git: Git) -> list[bytes]:
-    """List the submodules in the index."""
-    lines = git.run("ls-files", "-z", "-s").split(b"\0")[:-1]
-    return [line.partition(b"\t")[2] for line in lines if line.startswith(LINKED)]
+def submodules(git: Git) -> dict[bytes, str]:
+    """Map the submodules in the index to their commits."""
+    lines = (line.partition(b"\t") for line in git.items("ls-files", "-z", "-s"))
+    return {path: entry[7:-2].decode() for entry, _, path in lines if entry.startswith(LINKED)}
+
+
+def hidden_files(git: Git) -> set[bytes]:
+    """List the files that git was told not to check: `assume-unchanged` or `skip-worktree`."""
+    lines = git.items("ls-files", "-z", "-v")
+    return {line[2:] for line in lines if line[:1] == b"S" or line[:1].islower()}
 
 
 def dirty(top: Path, paths: Iterable[bytes], deadline: Deadline | None = None) -> list[bytes]:
     """Return the nested repositories that have changes or that git cannot inspect."""
-    return [path for path in paths if _is_dirty(top / os.fsdecode(path), deadline)]
 
+    def is_dirty(path: Path) -> bool:
+        if not os.path.lexists(path / ".git"):
+            return False  # not checked out
+        git = inner_git(path, deadline)
+        status = git.ask(*_STATUS, "--untracked-files=normal")
+        return not status.ok or bool(status.output) or bool(dirty(path, submodules(git), deadline))
 
-def _is_dirty(path: Path, deadline: Deadline | None) -> bool:
-    if not os.path.lexists(path / ".git"):
-        return False  # not checked out
-    git = inner_git(path, deadline)
-    status = git.ask(*_STATUS, "--untracked-files=normal")
-    return not status.ok or bool(status.output) or bool(dirty(path, submodules(git), deadline))
+    return [path for path in paths if is_dirty(top / os.fsdecode(path))]

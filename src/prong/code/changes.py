@@ -58,7 +58,6 @@ class Sides:
 
 
 def has(repo: Path, *objects: str) -> bool:
-    """Tell whether the repository has all of these objects."""
     try:
         return refs.present(repo, objects).issuperset(objects)
     except External:
@@ -134,7 +133,6 @@ def _state_inside(repo: Path, tree: str | None, snapshot: Snapshot | None, name:
 
 
 def _nested(snapshot: Snapshot | None) -> dict[str, str]:
-    """Map the paths of nested repositories to their snapshot commits."""
     return {inner.path: inner.commit for inner in snapshot.nested} if snapshot else {}
 
 

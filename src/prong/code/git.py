@@ -121,7 +121,6 @@ class Deadline:
             self._running.discard(process)
 
     def lift(self) -> None:
-        """Remove the time limit."""
         self._end = inf
         if self._timer is not None:
             self._timer.cancel()
@@ -142,9 +141,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-class GitResult(NamedTuple):
-    """The result of a git command."""
+def items_of(output: bytes) -> list[bytes]:
+    """Split the output of a command with `-z`, which ends each item with a NUL."""
+    return output.split(b"\0")[:-1]
 
+
+class GitResult(NamedTuple):
     arguments: tuple[str, ...]
     status: int
     output: bytes
@@ -153,6 +155,10 @@ class GitResult(NamedTuple):
     @property
     def ok(self) -> bool:
         return self.status == 0
+
+    @property
+    def items(self) -> list[bytes]:
+        return items_of(self.output)
 
     def expect(self) -> bytes:
         """Return the output, or raise `External` if git failed."""
@@ -290,13 +296,20 @@ class Git:
         """Run git and return its output; raise `External` if it fails."""
         return self.ask(*arguments, stdin=stdin).expect()
 
+    def items(self, *arguments: str, stdin: bytes | None = None) -> list[bytes]:
+        return items_of(self.run(*arguments, stdin=stdin))
+
     def is_on(self, setting: str) -> bool:
         answer = self.ask("config", "--type=bool", "--get", setting)
         return answer.output.strip() == b"true"
 
     def has(self, ref: str) -> bool:
-        """Tell whether a ref, or a name for a commit, exists."""
         return self.ask("rev-parse", "--verify", "--quiet", ref).ok
+
+    def delete_ref(self, ref: str, commit: str) -> bool:
+        """Delete a ref unless it has moved away from this commit."""
+        stdin = os.fsencode(f"delete {ref}\0{commit}\0")
+        return self.ask("update-ref", "-z", "--stdin", stdin=stdin).ok
 
     def objects_of(self, ids: Iterable[bytes]) -> dict[bytes, bytes]:
         """Read objects by id, without missing ones, as in a partial clone."""

@@ -9,7 +9,8 @@ import fcntl
 import os
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,16 +75,11 @@ class _Bringing:
         self.warnings: list[str] = []
 
     def copy(self, names: list[str]) -> None:
-        for name in names:
-            try:
-                destination = self._place(name)
-                if destination is not None:
-                    self._copy(name.rstrip("/"), destination)
-            except OSError as error:
-                self._warn(name, error)
+        for name, destination in self._places(names):
+            with self._warning(name):
+                self._copy(self._source / name, destination)
 
-    def _copy(self, name: str, there: Path) -> None:
-        source = self._source / name
+    def _copy(self, source: Path, there: Path) -> None:
         if source.is_symlink() and not source.readlink().is_absolute():
             target = Path(os.path.normpath(source.parent / source.readlink()))
             if self._source not in target.parents:
@@ -94,29 +90,24 @@ class _Bringing:
 
     def link(self, names: list[str]) -> None:
         linked: list[str] = []
-        for name in names:
-            try:
-                destination = self._place(name)
-                if destination is not None:
-                    destination.symlink_to(self._source / name)
-                    linked.append(name.rstrip("/"))
-            except OSError as error:
-                self._warn(name, error)
-        self._hide_links(linked)
-
-    def _hide_links(self, linked: list[str]) -> None:
-        """Replace links that git would show as new by folders of links.
-
-        The pattern `node_modules/` matches folders only, not a link of that name.
-        """
-        shown = set(linked) - set(ignored_among(self._target, linked))
-        for name in sorted(shown):
+        for name, destination in self._places(names):
+            with self._warning(name):
+                destination.symlink_to(self._source / name)
+                linked.append(name.rstrip("/"))
+        # The pattern `node_modules/` matches folders only, not a link of that name: such a link
+        # would show as new, so it becomes a folder of links.
+        for name in sorted(set(linked) - set(ignored_among(self._target, linked))):
             if (self._source / name).is_dir():
-                try:
+                with self._warning(name):
                     (self._target / name).unlink()
                     _link_all(self._source / name, self._target / name)
-                except OSError as error:
-                    self._warn(name, error)
+
+    def _places(self, names: list[str]) -> Iterator[tuple[str, Path]]:
+        """Yield where the named files and folders go, unless something exists there."""
+        for name in names:
+            with self._warning(name):
+                if (destination := self._place(name)) is not None:
+                    yield name, destination
 
     def _place(self, name: str) -> Path | None:
         """Return the target path, with parent folders created; None if something exists there."""
@@ -131,8 +122,12 @@ class _Bringing:
         destination.parent.mkdir(parents=True, exist_ok=True)
         return destination
 
-    def _warn(self, name: str, error: OSError) -> None:
-        self.warnings.append(f"{name} was not brought along: {error.strerror or error}")
+    @contextmanager
+    def _warning(self, name: str) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.warnings.append(f"{name} was not brought along: {error.strerror or error}")
 
 
 def _link_all(source: Path, target: Path) -> None:

@@ -71,9 +71,10 @@ def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
 
 
 def _listed(git: Git, tree: str) -> _Files:
-    lines = git.run("ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0")[:-1]
-    entries = (line.partition(b"\t") for line in lines)
-    return {path: fields.split()[2] for fields, _, path in entries}
+    lines = git.items("ls-tree", "-r", "-z", "--full-tree", tree)
+    return {
+        path: fields.split()[2] for fields, _, path in (line.partition(b"\t") for line in lines)
+    }
 
 
 def _changed(git: Git, base: str, trees: Iterable[str]) -> dict[str, _Files]:
@@ -96,7 +97,6 @@ def _changed(git: Git, base: str, trees: Iterable[str]) -> dict[str, _Files]:
 
 
 def _rules(files: _Files) -> Iterator[bytes]:
-    """Yield the blobs of attribute files."""
     for path, blob in files.items():
         if blob and path.endswith(_ATTRIBUTES) and path[: -len(_ATTRIBUTES)][-1:] in (b"", b"/"):
             yield blob

@@ -96,7 +96,6 @@ def create_private(path: Path) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Flush a file to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

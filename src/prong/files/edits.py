@@ -54,7 +54,6 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the content, or None if the file does not exist."""
     try:
         return read_regular(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -69,6 +69,14 @@ class Journal:
             data = data[self._file.write(data) :]
         os.fsync(self._file.fileno())
 
+    def make_folders(self, folder: Path) -> None:
+        """Create a folder with its parents, as far as they are missing."""
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            self.write(folder=str(path))
+            step("make", path)
+            path.mkdir(mode=0o700, exist_ok=True)
+
     def close(self) -> None:
         self._file.close()
 
@@ -85,5 +93,4 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 def step(what: str, path: Path) -> None:
-    """Announce the next step as an audit event."""
     sys.audit("prong.step", what, str(path))

@@ -144,29 +144,20 @@ class Publication:
             return existing
         self._journal = self._journal or Journal.create(self.journal_dir, self._token)
         staging = folder / f"{STAGING}{self._token}"
+        self._journal.write(staging=str(staging))
         try:
-            _make(folder, staging, self._journal)
+            while not staging.exists():
+                self._journal.make_folders(folder)
+                step("make", staging)
+                # A failing fork may have just removed the folder: try again.
+                with suppress(FileNotFoundError):
+                    staging.mkdir(mode=0o700)
         except (FileExistsError, NotADirectoryError):
             chain = (folder, *folder.parents)
             blocker = next((path for path in chain if path.exists() and not path.is_dir()), folder)
             raise UsageError(f"{blocker} is not a folder", path=str(blocker)) from None
         self._staging[folder] = staging
         return staging
-
-
-def _make(folder: Path, staging: Path, journal: Journal) -> None:
-    journal.write(staging=str(staging))
-    while True:
-        missing = [path for path in (folder, *folder.parents) if not path.exists()]
-        for path in reversed(missing):
-            journal.write(folder=str(path))
-            step("make", path)
-            path.mkdir(mode=0o700, exist_ok=True)
-        step("make", staging)
-        # A failing fork may have just removed the folder: try again.
-        with suppress(FileNotFoundError):
-            staging.mkdir(mode=0o700)
-            return
 
 
 def writer(path: Path) -> BinaryIO:
@@ -238,15 +229,14 @@ def _took_back(entry: dict[str, Any]) -> bool:
 
 def _is_ours(target: Path, entry: dict[str, Any]) -> bool:
     """Whether the target is unchanged and not in use by anyone else."""
-    same = _fingerprint(target) == entry["content"]
-    return same and not (entry.get("shared") and _is_used(target))
-
-
-def _is_used(folder: Path) -> bool:
-    """Whether a file next to the folder changed after it appeared, and so may rely on it."""
-    since = folder.stat().st_ctime_ns
-    with os.scandir(folder.parent) as beside:
-        return any(file.is_file() and file.stat().st_ctime_ns >= since for file in beside)
+    if _fingerprint(target) != entry["content"]:
+        return False
+    if not entry.get("shared"):
+        return True
+    # A file next to it that changed after it appeared may rely on it.
+    since = target.stat().st_ctime_ns
+    with os.scandir(target.parent) as beside:
+        return not any(file.is_file() and file.stat().st_ctime_ns >= since for file in beside)
 
 
 def _is_done(staged: Path, target: Path) -> bool:

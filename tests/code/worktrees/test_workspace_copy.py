@@ -21,6 +21,7 @@ from prong.code.worktrees.workspace_copy import WorkspaceCopy
 from prong.errors import ProngError, UsageError
 from prong.testing.home import IsolatedHome
 from tests.code.lab import Lab
+from tests.code.worktrees import making
 from tests.code.worktrees.test_worktrees_any import ACTS, NAMES, do
 from tests.code.worktrees.test_worktrees_killed import killed_at, tree
 from tests.code.worktrees.worktree_story import UserRepository, assert_same, files, git
@@ -102,7 +103,7 @@ def test_all_that_is_there(repo: UserRepository, root: Path) -> None:
     assert (repo.top / ".git/index").stat().st_ino == index
     # What was given is nobody's work: the copy can be pruned.
     assert work_in(worktree.listed(root)[0]) == WorktreeWork()
-    worktree.remove(worktree.listed(root)[0], root=root)
+    making.remove(worktree.listed(root)[0], root=root)
     assert tree(root) == [".prong"]
     assert repo.branches() == ["main"]
 
@@ -195,7 +196,7 @@ def test_folders_that_cannot_be_written(repo: UserRepository, root: Path) -> Non
         (repo.top / name).chmod(0o555)
     made = copied(repo.top, root)
     assert_copied(repo.top, made.path)
-    worktree.remove(worktree.listed(root)[0], root=root)
+    making.remove(worktree.listed(root)[0], root=root)
     assert tree(root) == [".prong"]
 
 
@@ -381,7 +382,7 @@ def test_the_copying_is_killed(repo: UserRepository, root: Path) -> None:
         if found := worktree.listed(root):
             finished += 1
             assert_copied(repo.top, found[0].path)
-            worktree.remove(found[0], root=root, force=True)
+            making.remove(found[0], root=root, force=True)
         else:
             unfinished += 1
         assert tree(root) == [".prong"], number

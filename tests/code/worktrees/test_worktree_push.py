@@ -8,9 +8,10 @@ from threading import Thread
 
 import pytest
 
-from prong.code.worktrees import push, worktree
+from prong.code.worktrees import push
 from prong.hook.turn_commit import push_ahead
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import UserRepository, git
 
 BRANCH = "prong/parser"
@@ -34,7 +35,7 @@ def bare(repo: UserRepository, tmp_path: Path) -> Path:
 @pytest.fixture
 def path(repo: UserRepository, bare: Path, isolated_home: IsolatedHome) -> Path:
     root = isolated_home.root / ".local/share/prong/worktrees"
-    return worktree.create_at(repo.top, "HEAD", root / "w", BRANCH).path
+    return making.create_at(repo.top, "HEAD", root / "w", BRANCH).path
 
 
 def commit(path: Path, text: str = "changed") -> str:

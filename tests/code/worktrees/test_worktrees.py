@@ -10,6 +10,7 @@ import pytest
 from prong.code.worktrees import worktree
 from prong.errors import NotFound, Taken, UsageError
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git
 
 BRANCH = "prong/1a2b"
@@ -55,7 +56,7 @@ def make_dirty(repo: UserRepository) -> None:
 
 def test_everything_is_as_it_was(repo: UserRepository, root: Path) -> None:
     make_dirty(repo)
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert_same(repo.top, made.path)
     assert git(made.path, "branch", "--show-current").decode().strip() == BRANCH
     assert git(made.path, "rev-parse", "HEAD").decode().strip() == repo.head()
@@ -75,7 +76,7 @@ def test_the_user_has_gone_on(repo: UserRepository, root: Path) -> None:
     repo.git("branch", "-D", "main")
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "--quiet", "--prune=now")
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert git(made.path, *STATUS) == status
     assert files(made.path) == content
     assert git(made.path, "rev-parse", "HEAD").decode().strip() == head
@@ -96,7 +97,7 @@ def test_nothing_of_the_users_changes(repo: UserRepository, root: Path) -> None:
     hook.unlink(missing_ok=True)
     taken = repo.take()
     before, content = repo.state(), files(repo.top)
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     added = repo.state().items() - before.items()
     assert before.items() <= repo.state().items()
     assert {name.split("/")[0] for name, _ in added} == {"worktrees", "refs", "logs"}
@@ -105,7 +106,7 @@ def test_nothing_of_the_users_changes(repo: UserRepository, root: Path) -> None:
         f"logs/refs/heads/{BRANCH}",
     }
     assert files(repo.top) == content
-    assert worktree.remove(made) is None
+    assert making.remove(made) is None
     assert repo.state() == before
     assert files(repo.top) == content
     assert not hook.exists()
@@ -138,7 +139,7 @@ def test_names(repo: UserRepository, root: Path) -> None:
         repo.write(b"new/" + name, b"new " + name)
         repo.write(b"intended/" + name, b"new " + name)
     repo.git("add", "--intent-to-add", "intended")
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert_same(repo.top, made.path)
 
 
@@ -152,10 +153,10 @@ def test_names_of_folders(isolated_home: IsolatedHome, name: str) -> None:
         inner = UserRepository(isolated_home.root / name)
         root = isolated_home.root / f"root {name}"
     make_dirty(inner)
-    made = worktree.create(inner.take(), root / name, BRANCH, root=root)
+    made = making.create(inner.take(), root / name, BRANCH, root=root)
     assert_same(inner.top, made.path)
     assert [found.path for found in worktree.listed(root)] == [made.path]
-    worktree.remove(made, root=root)
+    making.remove(made, root=root)
     assert not made.path.exists()
     assert inner.branches() == ["main"]
 
@@ -189,7 +190,7 @@ def test_conversions_are_not_done(
         repo.git("checkout", "--", name)
     repo.write("mixed", "one\r\ntwo\nthree\r\n")
     repo.write("binary", bytes(range(256)))
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert files(made.path) == files(repo.top)
     assert git(made.path, *STATUS) == git(repo.top, *STATUS)
 
@@ -206,9 +207,9 @@ def test_a_filter_that_is_not_installed(repo: UserRepository, root: Path) -> Non
         repo.git("config", f"filter.lfs.{what}", "no-such-program %f")
     repo.write("other.bin", "changed\n")
     content = files(repo.top)
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert files(made.path) == content
-    at_head = worktree.create_at(repo.top, "HEAD", root / "h", "prong/head")
+    at_head = making.create_at(repo.top, "HEAD", root / "h", "prong/head")
     assert at_head.warnings
     assert (at_head.path / "big.bin").read_bytes() == (repo.top / "big.bin").read_bytes()
 
@@ -243,7 +244,7 @@ def test_files_of_a_filter(
     taken = repo.take()
     if gone_on:
         repo.write("same.up", "GONE ON")
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert git(made.path, *STATUS) == status
     assert len(made.warnings) == gone_on
     assert (files(made.path) == content) is not gone_on
@@ -255,7 +256,7 @@ def test_files_of_a_filter(
 def test_sha256(isolated_home: IsolatedHome, root: Path) -> None:
     repo = UserRepository(isolated_home.root / "long", "--object-format=sha256")
     make_dirty(repo)
-    assert_same(repo.top, worktree.create(repo.take(), root / "w", BRANCH).path)
+    assert_same(repo.top, making.create(repo.take(), root / "w", BRANCH).path)
 
 
 def test_unborn(repo: UserRepository, root: Path) -> None:
@@ -263,18 +264,18 @@ def test_unborn(repo: UserRepository, root: Path) -> None:
     repo.git("add", "staged")
     repo.write("new", "new\n")
     before = repo.branches()
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert_same(repo.top, made.path)
     assert made.base is None
     assert git(made.path, "symbolic-ref", "HEAD").decode().strip() == f"refs/heads/{BRANCH}"
     assert repo.branches() == before
     git(made.path, "commit", "--quiet", "-m", "the first")
     assert git(made.path, "rev-list", "--count", "HEAD").strip() == b"1"
-    assert worktree.remove(made, force=True) == BRANCH
+    assert making.remove(made, force=True) == BRANCH
 
 
 def test_nothing_at_all(repo: UserRepository, root: Path) -> None:
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert files(made.path) == {}
     assert git(made.path, *STATUS) == b""
 
@@ -282,7 +283,7 @@ def test_nothing_at_all(repo: UserRepository, root: Path) -> None:
 def test_detached_head(repo: UserRepository, root: Path) -> None:
     make_dirty(repo)
     repo.git("checkout", "--quiet", "--detach")
-    assert_same(repo.top, worktree.create(repo.take(), root / "w", BRANCH).path)
+    assert_same(repo.top, making.create(repo.take(), root / "w", BRANCH).path)
 
 
 def test_merge_conflict(repo: UserRepository, root: Path) -> None:
@@ -304,7 +305,7 @@ def test_merge_conflict(repo: UserRepository, root: Path) -> None:
     repo.write("other", "edited meanwhile\n")
     repo.write("intended", "new\n")
     repo.git("add", "--intent-to-add", "intended")
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert git(made.path, *STATUS) == repo.git(*STATUS)
     assert git(made.path, "ls-files", "-s") == repo.git("ls-files", "-s")
     assert files(made.path) == files(repo.top)
@@ -319,7 +320,7 @@ def test_hidden_files(repo: UserRepository, root: Path) -> None:
     repo.git("update-index", "--assume-unchanged", "assumed")
     for name in ("skipped", "assumed"):
         repo.write(name, "local\n")
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert_same(repo.top, made.path)
     assert git(made.path, "ls-files", "-v") == repo.git("ls-files", "-v")
 
@@ -334,7 +335,7 @@ def test_sparse_checkout(repo: UserRepository, root: Path, cone: str) -> None:
     repo.write("out/edited", "edited although it should not be here\n")
     repo.write("out/new", "new\n")
     taken = repo.take()
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert_same(repo.top, made.path)
     assert not (made.path / "out/file").exists()
 
@@ -345,17 +346,17 @@ def test_another_index(repo: UserRepository, root: Path) -> None:
     repo.git("update-index", "--split-index", "--index-version=4")
     repo.git("config", "core.splitIndex", "true")
     repo.git("config", "core.untrackedCache", "true")
-    assert_same(repo.top, worktree.create(repo.take(), root / "w", BRANCH).path)
+    assert_same(repo.top, making.create(repo.take(), root / "w", BRANCH).path)
 
 
 def test_a_worktree_of_a_worktree(repo: UserRepository, root: Path) -> None:
     """A fork of a fork."""
     make_dirty(repo)
-    first = worktree.create(repo.take(), root / "w", BRANCH)
+    first = making.create(repo.take(), root / "w", BRANCH)
     (first.path / "more").write_text("more\n")
     inner = UserRepository.__new__(UserRepository)
     inner.top = first.path
-    second = worktree.create(inner.take("t2"), root / "w2", "prong/2")
+    second = making.create(inner.take("t2"), root / "w2", "prong/2")
     assert_same(first.path, second.path)
     assert second.common == first.common
 
@@ -367,7 +368,7 @@ def test_in_a_hook_of_git(
     taken = repo.take()
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         monkeypatch.setenv(name, str(root / "elsewhere"))
-    assert_same(repo.top, worktree.create(taken, root / "w", BRANCH).path)
+    assert_same(repo.top, making.create(taken, root / "w", BRANCH).path)
 
 
 @pytest.mark.parametrize("branch", ["-x", "a..b", "a b", "x.lock", "", "@{"])
@@ -377,7 +378,7 @@ def test_no_name_for_a_branch(repo: UserRepository, root: Path, branch: str) -> 
     taken = repo.take()
     before = repo.state()
     with pytest.raises(UsageError):
-        worktree.create(taken, root / "w", branch)
+        making.create(taken, root / "w", branch)
     assert repo.state() == before
 
 
@@ -387,11 +388,11 @@ def test_what_is_taken_is_refused(repo: UserRepository, root: Path) -> None:
     taken = repo.take()
     before = repo.state()
     with pytest.raises(Taken):
-        worktree.create(taken, root / "w", "main")
+        making.create(taken, root / "w", "main")
     (root / "there").mkdir(parents=True)
     (root / "there" / "file").touch()
     with pytest.raises(Taken):
-        worktree.create(taken, root / "there", BRANCH)
+        making.create(taken, root / "there", BRANCH)
     assert (root / "there" / "file").exists()
     assert repo.state() == before
 
@@ -401,16 +402,16 @@ def test_not_among_tracked_files(repo: UserRepository) -> None:
     repo.commit()
     taken = repo.take()
     with pytest.raises(UsageError):
-        worktree.create(taken, repo.top / "trees" / "w", BRANCH, root=repo.top / "trees")
+        making.create(taken, repo.top / "trees" / "w", BRANCH, root=repo.top / "trees")
     ignored = repo.top / ".trees"
-    made = worktree.create(taken, ignored / "w", BRANCH, root=ignored)
+    made = making.create(taken, ignored / "w", BRANCH, root=ignored)
     assert repo.git(*STATUS) == b""
-    worktree.remove(made, root=ignored)
+    making.remove(made, root=ignored)
 
 
 def test_no_repository(tmp_path: Path, root: Path) -> None:
     with pytest.raises(NotFound):
-        worktree.create_at(tmp_path, "HEAD", root / "w", BRANCH)
+        making.create_at(tmp_path, "HEAD", root / "w", BRANCH)
 
 
 def test_at_a_commit(repo: UserRepository, root: Path) -> None:
@@ -418,12 +419,12 @@ def test_at_a_commit(repo: UserRepository, root: Path) -> None:
     first = repo.commit()
     repo.write("a", "second\n")
     repo.commit()
-    made = worktree.create_at(repo.top, "HEAD~1", root / "w", BRANCH)
+    made = making.create_at(repo.top, "HEAD~1", root / "w", BRANCH)
     assert made.base == first
     assert (made.path / "a").read_text() == "first\n"
     assert git(made.path, *STATUS) == b""
     with pytest.raises(NotFound):
-        worktree.create_at(repo.top, "--upload-pack=x", root / "v", "prong/2")
+        making.create_at(repo.top, "--upload-pack=x", root / "v", "prong/2")
     assert {path.name for path in root.iterdir()} == {".prong", "w"}
 
 
@@ -431,7 +432,7 @@ def test_another_branch_is_in_the_way(repo: UserRepository, root: Path) -> None:
     repo.write("a")
     repo.commit()
     with pytest.raises(Taken):
-        worktree.create(repo.take(), root / "w", "main/x")
+        making.create(repo.take(), root / "w", "main/x")
     assert repo.branches() == ["main"]
 
 

@@ -12,6 +12,7 @@ from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import UserRepository, assert_same
 
 NAMES = ["a", "b", "dir/c", "dir/d", "dir", "-e f", "g\n"]
@@ -86,7 +87,7 @@ def test_any_working_tree(isolated_home: IsolatedHome, acts: list[tuple[str, str
     for act in acts:
         do(repo, *act)
     root = folder / "root"
-    made = worktrees.create(repo.take(), root / "w", "prong/x", root=root)
+    made = making.create(repo.take(), root / "w", "prong/x", root=root)
     assert_same(repo.top, made.path)
     assert work_in(worktrees.listed(root)[0]) == WorktreeWork()
 
@@ -102,14 +103,14 @@ def test_many_at_once(isolated_home: IsolatedHome) -> None:
 
     def make(number: int) -> Worktree:
         # The same last name, so that git must find others for its entries.
-        return worktrees.create(taken, root / str(number) / "w", f"prong/{number}", root=root)
+        return making.create(taken, root / str(number) / "w", f"prong/{number}", root=root)
 
     with ThreadPoolExecutor(6) as pool:
         made = list(pool.map(make, range(12)))
     for worktree in made:
         assert_same(repo.top, worktree.path)
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(partial(worktrees.remove, root=root), made))
+        list(pool.map(partial(making.remove, root=root), made))
     assert repo.branches() == ["main"]
     assert worktrees.listed(root) == []
     repo.git("fsck", "--strict")

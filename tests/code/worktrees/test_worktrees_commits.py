@@ -13,6 +13,7 @@ from prong.code.worktrees.record import entry_of
 from prong.errors import NotFound
 from prong.model.code import Snapshot, TurnKey
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, files, git
 
 BRANCH = "prong/1a2b"
@@ -30,7 +31,7 @@ def repo(isolated_home: IsolatedHome) -> UserRepository:
 @pytest.fixture
 def path(repo: UserRepository, isolated_home: IsolatedHome) -> Path:
     root = isolated_home.root / ".local/share/prong/worktrees"
-    return worktree.create(repo.take(), root / "w", BRANCH).path
+    return making.create(repo.take(), root / "w", BRANCH).path
 
 
 def take(path: Path, number: int = 1) -> Snapshot:
@@ -94,7 +95,7 @@ def test_a_commit_per_turn(repo: UserRepository, path: Path) -> None:
     listed = git(path, "ls-tree", "-r", "-z", "HEAD").split(b"\0")[:-1]
     assert len(listed) == 5
     # All is on the branch: nothing would be lost.
-    assert worktree.remove(worktree.listed(path.parent)[0]) == BRANCH
+    assert making.remove(worktree.listed(path.parent)[0]) == BRANCH
 
 
 def test_no_person_is_known(path: Path) -> None:
@@ -234,7 +235,7 @@ def test_the_first_commit(isolated_home: IsolatedHome) -> None:
     empty = UserRepository(isolated_home.root / "empty")
     empty.write("a")
     root = isolated_home.root / ".local/share/prong/worktrees"
-    made = worktree.create(empty.take(), root / "w", BRANCH)
+    made = making.create(empty.take(), root / "w", BRANCH)
     assert commit_turn(take(made.path), "x").commit == head(made.path)
     assert git(made.path, *STATUS) == b""
     assert empty.branches() == [BRANCH]

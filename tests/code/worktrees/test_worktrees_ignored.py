@@ -9,6 +9,7 @@ import pytest
 from prong.code.ignored import IgnoredFiles
 from prong.code.worktrees import worktree
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, git
 
 BRANCH = "prong/1a2b"
@@ -40,7 +41,7 @@ def repo(isolated_home: IsolatedHome) -> UserRepository:
 
 
 def create(repo: UserRepository, root: Path, wanted: IgnoredFiles | None = None) -> Path:
-    made = worktree.create(repo.take(), root / "w", BRANCH, ignored=wanted)
+    made = making.create(repo.take(), root / "w", BRANCH, ignored=wanted)
     assert made.warnings == ()
     assert git(made.path, *STATUS) == repo.git(*STATUS)
     return made.path
@@ -92,7 +93,7 @@ def test_links(repo: UserRepository, root: Path) -> None:
     # What points into the working tree points into this one.
     assert (made / "node_modules/@scope/core").resolve() == made / "packages/core"
     assert (made / "node_modules/@scope/right/index.js").read_text() == "right\n"
-    worktree.remove(worktree.listed(root)[0])
+    making.remove(worktree.listed(root)[0])
     assert (repo.top / "node_modules/left/index.js").exists()
 
 
@@ -117,7 +118,7 @@ def test_nothing_is_replaced_or_written_elsewhere(
     repo.write("folder/deep/.env", "now\n")
     repo.write(".git/info/exclude", "first.txt\nfolder\n")
     wanted = IgnoredFiles(copy=("first.txt", ".env"), link=("deep",))
-    made = worktree.create(taken, root / "w", BRANCH, ignored=wanted)
+    made = making.create(taken, root / "w", BRANCH, ignored=wanted)
     assert (made.path / "first.txt").read_text() == "in the snapshot\n"
     assert (made.path / "folder").is_symlink()
     assert list(outside.iterdir()) == []
@@ -130,7 +131,7 @@ def test_what_has_no_place_is_told(repo: UserRepository, root: Path) -> None:
     (repo.top / "thing").unlink()
     repo.write("thing/.env", "now\n")
     wanted = IgnoredFiles(copy=(".env*",))
-    made = worktree.create(taken, root / "w", BRANCH, ignored=wanted)
+    made = making.create(taken, root / "w", BRANCH, ignored=wanted)
     assert made.warnings == ("thing/.env was not brought along: File exists",)
     assert (made.path / ".env").exists()
     assert (made.path / "thing").read_text() == "a file\n"
@@ -141,6 +142,6 @@ def test_links_that_lead_out_of_the_repository(repo: UserRepository, root: Path)
     secret = repo.write("../secrets/env", "SECRET\n")
     (repo.top / ".env").unlink(missing_ok=True)
     (repo.top / ".env").symlink_to("../secrets/env")
-    made = worktree.create(repo.take(), root / "w", BRANCH, ignored=IgnoredFiles(copy=(".env",)))
+    made = making.create(repo.take(), root / "w", BRANCH, ignored=IgnoredFiles(copy=(".env",)))
     assert (made.path / ".env").read_text() == "SECRET\n"
     assert os.path.realpath(made.path / ".env") == os.path.realpath(secret)

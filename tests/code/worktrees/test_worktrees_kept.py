@@ -9,7 +9,7 @@ import pytest
 
 from prong.code.ignored import IgnoredFiles
 from prong.code.snapshots import snapshot
-from prong.code.worktrees import record, worktree
+from prong.code.worktrees import make, record, worktree
 from prong.code.worktrees.journal import Undo, leftovers, sweep
 from prong.code.worktrees.record import Worktree
 from prong.code.worktrees.refs import snapshot_for
@@ -17,6 +17,7 @@ from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.errors import Dirty
 from prong.model.code import Snapshot, TurnKey
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import UserRepository, git
 
 BRANCH = "prong/1a2b"
@@ -41,7 +42,7 @@ def repo(isolated_home: IsolatedHome) -> UserRepository:
 
 def assert_stays(made: Worktree) -> None:
     with pytest.raises(Dirty):
-        worktree.remove(made)
+        making.remove(made)
     assert made.path.exists()
 
 
@@ -56,7 +57,7 @@ class TestInASnapshot:
             repo.write(name, "one\n")
         repo.commit()
         repo.write("given", "given\n")
-        made = worktree.create(repo.take(), root / "w", BRANCH)
+        made = making.create(repo.take(), root / "w", BRANCH)
         worktree.belongs_to(made, "claude:own")
         (made.path / "edited").write_text("two\n")
         (made.path / "deleted").unlink()
@@ -131,20 +132,20 @@ class TestInASnapshot:
         inner = UserRepository(repo.top / "inner")
         inner.write("file", "one\n")
         inner.commit()
-        made = worktree.create(repo.take(), root / "w", BRANCH)
+        made = making.create(repo.take(), root / "w", BRANCH)
         worktree.belongs_to(made, "claude:own")
         (made.path / "inner/file").write_text("two\n")
         assert self.work(made.path).files == ("inner/file",)
         self.take(made.path)
         assert self.work(made.path) == WorktreeWork(in_snapshot=("inner/file",))
-        worktree.remove(made)
+        making.remove(made)
         assert b"refs/prong/claude/own/" in inner.git(*LOG)
 
 
 class TestDeletedSnapshots:
     def test_what_was_given_is_only_here(self, repo: UserRepository, root: Path) -> None:
         taken = repo.take()
-        made = worktree.create(taken, root / "w", BRANCH)
+        made = making.create(taken, root / "w", BRANCH)
         assert work_in(made) == WorktreeWork()
         repo.git("update-ref", "-d", taken.ref)
         assert work_in(made).files == ("new",)
@@ -159,7 +160,7 @@ class TestDeletedSnapshots:
         inner.write("x", "x\n")
         inner.commit()
         inner.write("y", "y\n")
-        made = worktree.create(repo.take(), root / "w", BRANCH)
+        made = making.create(repo.take(), root / "w", BRANCH)
         assert work_in(made) == WorktreeWork()
         for ref in inner.git(*LOG).decode().split():
             inner.git("update-ref", "-d", ref)
@@ -167,7 +168,7 @@ class TestDeletedSnapshots:
 
     def test_a_later_one_leads_to_it(self, repo: UserRepository, root: Path) -> None:
         first = repo.take("t1")
-        made = worktree.create(first, root / "w", BRANCH)
+        made = making.create(first, root / "w", BRANCH)
         repo.write("new", "edited\n")
         repo.take("t2")
         repo.git("update-ref", "-d", first.ref)
@@ -182,7 +183,7 @@ class TestHiddenFiles:
     @pytest.mark.parametrize("mark", MARKS)
     def test_an_edit_is_work(self, repo: UserRepository, root: Path, mark: str) -> None:
         repo.git("update-index", mark, "hidden")
-        made = worktree.create(repo.take(), root / "w", BRANCH)
+        made = making.create(repo.take(), root / "w", BRANCH)
         index = git(made.path, "ls-files", "-v")
         assert work_in(made) == WorktreeWork()
         (made.path / "hidden").write_text("work\n")
@@ -194,14 +195,14 @@ class TestHiddenFiles:
     def test_as_it_was_given(self, repo: UserRepository, root: Path, mark: str) -> None:
         repo.git("update-index", mark, "hidden")
         repo.write("hidden", "mine\n")
-        made = worktree.create(repo.take(), root / "w", BRANCH)
+        made = making.create(repo.take(), root / "w", BRANCH)
         assert (made.path / "hidden").read_text() == "mine\n"
         assert work_in(made) == WorktreeWork()
         (made.path / "hidden").write_text("work\n")
         assert work_in(made).files == ("hidden",)
 
     def test_hidden_later(self, repo: UserRepository, root: Path) -> None:
-        made = worktree.create_at(repo.top, "HEAD", root / "w", BRANCH)
+        made = making.create_at(repo.top, "HEAD", root / "w", BRANCH)
         git(made.path, "update-index", "--skip-worktree", "hidden", "a")
         assert work_in(made) == WorktreeWork()
         (made.path / "hidden").write_text("work\n")
@@ -211,7 +212,7 @@ class TestHiddenFiles:
         repo.write("far/file", "far\n")
         repo.commit()
         repo.git("sparse-checkout", "set", "--cone", "near")
-        made = worktree.create(repo.take(), root / "w", BRANCH)
+        made = making.create(repo.take(), root / "w", BRANCH)
         assert not (made.path / "far").exists()
         assert work_in(made) == WorktreeWork()
 
@@ -219,7 +220,7 @@ class TestHiddenFiles:
 class TestIgnoredRepositories:
     @pytest.fixture
     def made(self, repo: UserRepository, root: Path) -> Worktree:
-        return worktree.create(repo.take(), root / "w", BRANCH)
+        return making.create(repo.take(), root / "w", BRANCH)
 
     def test_commits(self, made: Worktree) -> None:
         inner = UserRepository(made.path / "cache" / "deep" / "tool")
@@ -268,7 +269,7 @@ class TestIgnoredRepositories:
         tool.commit()
         tool.write("file", "edited\n")
         wanted = IgnoredFiles(copy=("cache/",))
-        made = worktree.create(repo.take(), root / "w", BRANCH, ignored=wanted)
+        made = making.create(repo.take(), root / "w", BRANCH, ignored=wanted)
         assert (made.path / "cache/tool/file").read_text() == "edited\n"
         assert work_in(made) == WorktreeWork()
         (made.path / "cache/tool/file").write_text("work\n")
@@ -293,7 +294,7 @@ class TestIgnoredRepositories:
     def test_ignored_files_are_no_work(self, made: Worktree) -> None:
         (made.path / "cache").mkdir()
         (made.path / "cache" / "data").touch()
-        assert worktree.remove(made) is None
+        assert making.remove(made) is None
 
 
 class TestOwnSnapshot:
@@ -307,36 +308,36 @@ class TestOwnSnapshot:
 
     def test_goes_when_all_is_committed(self, repo: UserRepository, root: Path) -> None:
         repo.commit()
-        made = worktree.create(self.take(repo), root / "w", BRANCH)
-        worktree.remove(made)
+        made = making.create(self.take(repo), root / "w", BRANCH)
+        making.remove(made)
         assert repo.git(*LOG) == b""
 
     def test_goes_when_a_turn_has_the_same(self, repo: UserRepository, root: Path) -> None:
-        made = worktree.create(self.take(repo), root / "w", BRANCH)
+        made = making.create(self.take(repo), root / "w", BRANCH)
         turn = repo.take()
-        worktree.remove(made)
+        making.remove(made)
         assert repo.git(*LOG).decode().split() == [turn.ref]
 
     def test_stays_when_nothing_else_has_it(self, repo: UserRepository, root: Path) -> None:
         taken = self.take(repo)
-        made = worktree.create(taken, root / "w", BRANCH)
+        made = making.create(taken, root / "w", BRANCH)
         repo.write("new", "edited\n")
         repo.take()
-        worktree.remove(made)
+        making.remove(made)
         assert taken.ref in repo.git(*LOG).decode().split()
 
     def test_goes_by_force(self, repo: UserRepository, root: Path) -> None:
         inner = UserRepository(repo.top / "inner")
         inner.write("x")
-        made = worktree.create(self.take(repo), root / "w", BRANCH)
+        made = making.create(self.take(repo), root / "w", BRANCH)
         assert inner.git(*LOG) != b""
-        worktree.remove(made, force=True)
+        making.remove(made, force=True)
         assert repo.git(*LOG) == b""
         assert inner.git(*LOG) == b""
 
     def test_that_of_a_turn_stays(self, repo: UserRepository, root: Path) -> None:
         taken = repo.take()
-        worktree.remove(worktree.create(taken, root / "w", BRANCH), force=True)
+        making.remove(making.create(taken, root / "w", BRANCH), force=True)
         assert repo.git(*LOG).decode().split() == [taken.ref]
 
 
@@ -362,7 +363,7 @@ class TestKilledBeforeTheLastWord:
         if pid == 0:
             try:
                 with Undo(root) as undo:
-                    worktree.create(taken, root / "w", BRANCH, undo=undo)
+                    make.create(undo, taken, root / "w", BRANCH)
                     os._exit(0)
             finally:
                 os._exit(1)

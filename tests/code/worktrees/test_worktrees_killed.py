@@ -18,6 +18,7 @@ from prong.code.worktrees.refs import snapshot_for
 from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.errors import External
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git
 
 BRANCH = "prong/1a2b"
@@ -97,7 +98,7 @@ def test_the_making_is_killed(repo: UserRepository, root: Path) -> None:
     place = worktree.place(root, repo.top, "w")
 
     def make() -> None:
-        worktree.create(taken, place, BRANCH, ignored=wanted)
+        making.create(taken, place, BRANCH, ignored=wanted)
 
     unfinished = finished = 0
     for number in count(1):
@@ -110,7 +111,7 @@ def test_the_making_is_killed(repo: UserRepository, root: Path) -> None:
         if worktree.listed(root):
             finished += 1
             assert_whole(repo, place)
-            worktree.remove(worktree.listed(root)[0])
+            making.remove(worktree.listed(root)[0])
         else:
             unfinished += 1
             assert not done or left
@@ -131,15 +132,15 @@ def test_the_removal_is_killed(repo: UserRepository, root: Path) -> None:
         assert taken is not None
         if before is None:
             before = state(repo)
-        made = worktree.create(taken, root / "w", BRANCH)
-        was_killed = killed_at(number, lambda made=made: worktree.remove(made, force=True))
+        made = making.create(taken, root / "w", BRANCH)
+        was_killed = killed_at(number, lambda made=made: making.remove(made, force=True))
         sweep(root)
         assert list((root / ".prong").iterdir()) == []
         if made.path.exists():
             there += 1
             assert_whole(repo, made.path)
             assert work_in(made) == WorktreeWork()
-            worktree.remove(made, force=True)
+            making.remove(made, force=True)
         else:
             gone += 1
         # The snapshot that was taken for it goes with it.
@@ -160,7 +161,7 @@ def test_the_sweeping_is_killed(repo: UserRepository, root: Path) -> None:
     while was_killed:
         number += 1
         # Far enough that there is much to take back.
-        assert killed_at(30, lambda: worktree.create(taken, root / "w", BRANCH))
+        assert killed_at(30, lambda: making.create(taken, root / "w", BRANCH))
         was_killed = killed_at(number, lambda: sweep(root))
         sweep(root)
         assert tree(root) == [".prong"]
@@ -170,7 +171,7 @@ def test_the_sweeping_is_killed(repo: UserRepository, root: Path) -> None:
 
 def test_the_repository_is_gone_as_well(repo: UserRepository, root: Path) -> None:
     taken = repo.take()
-    assert killed_at(30, lambda: worktree.create(taken, root / "w", BRANCH))
+    assert killed_at(30, lambda: making.create(taken, root / "w", BRANCH))
     repo.top.rename(repo.top.with_name("moved"))
     assert sweep(root).removed == [root / "w"]
     assert tree(root) == [".prong"]
@@ -200,7 +201,7 @@ def test_a_step_fails(repo: UserRepository, root: Path, monkeypatch: pytest.Monk
     for step in ("update-ref", "worktree add", "read-tree -u", "read-tree -i", "diff-tree"):
         monkeypatch.setenv("FAILS", step)
         with pytest.raises(External):
-            worktree.create(taken, root / "w", BRANCH)
+            making.create(taken, root / "w", BRANCH)
         monkeypatch.setenv("FAILS", "no step at all")
         assert tree(root) == [".prong"], step
         assert state(repo) == before, step
@@ -220,7 +221,7 @@ def test_a_branch_that_somebody_made_meanwhile(
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(script.parent), prepend=os.pathsep)
     with pytest.raises(worktree.UsageError):
-        worktree.create(taken, root / "w", BRANCH)
+        making.create(taken, root / "w", BRANCH)
     assert repo.branches() == ["main", BRANCH]
     assert tree(root) == [".prong"]
     assert files(root) == {}

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from prong.code.worktrees import worktree
 from prong.code.worktrees.work import WorktreeWork, work_in
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.code.worktrees.worktree_story import STATUS, UserRepository, assert_same, files, git
 
 BRANCH = "prong/1a2b"
@@ -42,7 +42,7 @@ def test_submodules(repo: UserRepository, root: Path) -> None:
     git(repo.top / "sub", "add", "new")
     repo.write("sub/deeper/deep", "edited\n")
     status = git(repo.top / "sub", *STATUS)
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert made.warnings == ()
     assert_same(repo.top, made.path)
     for name in ("sub", "sub/deeper", "vendor/clean", "vendor/clean/deeper"):
@@ -56,7 +56,7 @@ def test_a_submodule_at_another_commit(repo: UserRepository, root: Path) -> None
     sub = repo.top / "sub"
     (sub / "lib").write_text("committed\n")
     git(sub, "commit", "--quiet", "-am", "more")
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert_same(repo.top, made.path)
     assert git(made.path / "sub", "rev-parse", "HEAD") == git(sub, "rev-parse", "HEAD")
 
@@ -65,8 +65,8 @@ def test_a_user_who_always_recurses(repo: UserRepository, root: Path) -> None:
     """What git does for itself does so with submodules that are not there yet."""
     git(repo.top, "config", "--global", "submodule.recurse", "true")
     for made in (
-        worktree.create(repo.take(), root / "turn", BRANCH),
-        worktree.create_at(repo.top, "HEAD", root / "head", f"{BRANCH}c"),
+        making.create(repo.take(), root / "turn", BRANCH),
+        making.create_at(repo.top, "HEAD", root / "head", f"{BRANCH}c"),
     ):
         assert made.warnings == ()
         assert_same(repo.top, made.path)
@@ -75,7 +75,7 @@ def test_a_user_who_always_recurses(repo: UserRepository, root: Path) -> None:
 
 def test_a_submodule_that_is_not_there(repo: UserRepository, root: Path) -> None:
     repo.git("submodule", "--quiet", "deinit", "--force", "vendor/clean")
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert made.warnings == ()
     assert_same(repo.top, made.path)
     assert list((made.path / "vendor/clean").iterdir()) == []
@@ -88,7 +88,7 @@ def test_a_repository_nobody_knows(repo: UserRepository, root: Path, born: bool)
         inner.write("committed")
         inner.commit()
     inner.write("new", "new\n")
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert made.warnings == ()
     assert_same(repo.top, made.path)
     assert_same(inner.top, made.path / "inner")
@@ -99,7 +99,7 @@ def test_it_is_gone_by_now(repo: UserRepository, root: Path) -> None:
     inner.write("new", "new\n")
     taken = repo.take()
     inner.top.rename(root.parents[3] / "elsewhere")
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert len(made.warnings) == 1
     assert "inner" in made.warnings[0]
 
@@ -108,9 +108,9 @@ def test_all_is_removed(repo: UserRepository, root: Path) -> None:
     repo.write("sub/lib", "edited\n")
     taken = repo.take()
     before = files(repo.top / ".git" / "modules")
-    made = worktree.create(taken, root / "w", BRANCH)
+    made = making.create(taken, root / "w", BRANCH)
     assert work_in(made) == WorktreeWork()
-    assert worktree.remove(made) is None
+    assert making.remove(made) is None
     after = files(repo.top / ".git" / "modules")
     assert {name for name in after if b"/objects/" not in name} == {
         name for name in before if b"/objects/" not in name
@@ -118,7 +118,7 @@ def test_all_is_removed(repo: UserRepository, root: Path) -> None:
 
 
 def test_work_inside_counts(repo: UserRepository, root: Path) -> None:
-    made = worktree.create(repo.take(), root / "w", BRANCH)
+    made = making.create(repo.take(), root / "w", BRANCH)
     assert work_in(made) == WorktreeWork()
     (made.path / "vendor/clean/deeper/deep").write_text("work\n")
     assert work_in(made).files == ("vendor/clean/deeper/deep",)

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from prong.agents.claude.store import ClaudeStore
 from prong.agents.codex.store import CodexStore
 from prong.agents.headless import TurnOutput
-from prong.code.worktrees import worktree
 from prong.hook import spool
 from prong.model.forks import Launch
 from prong.model.workers import OpenSession, RunOptions
 from prong.testing.home import IsolatedHome
 from prong.testing.wait import PATIENCE, wait_until
+from tests.code.worktrees import making
 from tests.drivers.tmux import Tmux
 
 HOOK = (sys.executable, "-P", "-m", "prong.hook")
@@ -101,7 +101,7 @@ def own_worktree(home: IsolatedHome, project: Path) -> tuple[Path, Path]:
     git(home.root, "init", "--quiet", "--bare", str(bare))
     git(project, "remote", "add", "origin", str(bare))
     root = home.root / "managed"
-    made = worktree.create_at(project, "HEAD", root / "shop" / NAME, f"prong/{NAME}", root=root)
+    made = making.create_at(project, "HEAD", root / "shop" / NAME, f"prong/{NAME}", root=root)
     return made.path, bare
 
 

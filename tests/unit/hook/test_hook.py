@@ -11,10 +11,10 @@ import pytest
 
 from prong import paths
 from prong.code.worktrees import push
-from prong.code.worktrees import worktree as worktrees
 from prong.hook import program, spool
 from prong.model.code import TurnKey
 from prong.testing.home import IsolatedHome
+from tests.code.worktrees import making
 from tests.samples.claude import ClaudeSample
 from tests.samples.codex import CodexSample
 from tests.unit.agents.stores import START, uuid
@@ -406,7 +406,7 @@ class TestWorkers:
     def worktree(self, agent: Agent) -> Path:
         """One that prong made, which the agent works in from now on."""
         root = agent.home.root / "managed"
-        made = worktrees.create_at(agent.project, "HEAD", root / "w" / "w", "prong/w", root=root)
+        made = making.create_at(agent.project, "HEAD", root / "w" / "w", "prong/w", root=root)
         agent.project = made.path
         return made.path
 

@@ -31,8 +31,6 @@ _REFUSED_LINK = b".gitmodules"
 
 
 class FileContent(NamedTuple):
-    """The content of a file at one moment."""
-
     mode: bytes
     data: bytes
     stat: os.stat_result
@@ -41,14 +39,11 @@ class FileContent(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """The reason why a file was not read."""
-
     size: int
     reason: str
 
 
 def mode_of(status: os.stat_result) -> bytes:
-    """Return the mode that git would record."""
     if stat.S_ISLNK(status.st_mode):
         return LINK
     return PROGRAM if status.st_mode & stat.S_IXUSR else PLAIN
@@ -108,7 +103,6 @@ def _read_once(path: bytes, limit: int) -> FileContent | Refusal | None:
 
 
 def _read_all(descriptor: int, size: int, limit: int) -> bytes:
-    """Read to the end, or slightly past the limit."""
     data = os.read(descriptor, size + 1)
     if len(data) == size:
         return data

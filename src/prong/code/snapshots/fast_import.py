@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from prong.code.git import Deadline, Git
 from prong.code.snapshots.private_folder import Private
@@ -93,7 +93,6 @@ class Import:
         return mark
 
     def tree(self, commit: str) -> str:
-        """Return the tree of a commit that was sent."""
         self._write(_tree_of(commit))
         line = b"" if self._broken else self._running.line()
         if not line:
@@ -127,7 +126,10 @@ class Import:
             raise External("git fast-import did not answer", stderr=answer.complaint)
         return lines
 
-    def abandon(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._running.kill()
 
     def _mark(self) -> str:

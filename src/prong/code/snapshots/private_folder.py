@@ -122,7 +122,6 @@ class Private:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the folders of killed processes."""
     for path in folder.glob(f"{_PREFIX}*"):
         if _is_alive(path.name):
             continue  # it may not hold its lock yet

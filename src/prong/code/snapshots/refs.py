@@ -102,7 +102,6 @@ def parse(repo: Path, ref: str, commit: str, tree: str, message: bytes) -> Snaps
 
 
 def intended(message: bytes) -> list[str]:
-    """Return the intent-to-add paths in a message."""
     manifest: Any = json.loads(_trailers(message).get("Manifest", "{}"))
     return list(manifest.get("intended", ()))
 

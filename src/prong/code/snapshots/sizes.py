@@ -116,5 +116,4 @@ class Sizes:
 
 
 def packed(size: int) -> bytes:
-    """Encode a size as in an index."""
     return (size % (1 << 8 * SIZE)).to_bytes(SIZE)

@@ -141,21 +141,16 @@ def _take(folder: Path, request: _Request, outer: Repository | None = None) -> S
         if snapshot.ref == refs.ref_of(snapshot.key, request.suffix)
     ]
     existing = next((snapshot for snapshot in earlier if snapshot.ref == request.ref), None)
-    if existing is not None and not request.again:
-        return existing
-    older = [
-        snapshot
-        for snapshot in earlier
-        if existing is None or (snapshot is not existing and snapshot.taken < existing.taken)
-    ]
-    previous = older[-1] if older else None
+    if existing is not None:
+        if not request.again:
+            return existing
+        earlier = [snapshot for snapshot in earlier if snapshot.taken < existing.taken]
+    previous = earlier[-1] if earlier else None
     with Private(repository) as private:
         return _Taking(private, request, previous, existing, config.expect()).take()
 
 
 class _Taking:
-    """One snapshot in progress."""
-
     def __init__(
         self,
         private: Private,
@@ -178,12 +173,8 @@ class _Taking:
         git = self._git(self._request.reading)
         if not has_index:
             git.run("read-tree", self._repository.head or "HEAD")
-        working = WorkingTree(self._repository, self._private, git, self._request.whole)
-        try:
+        with WorkingTree(self._repository, self._private, git, self._request.whole) as working:
             differences = working.differences(self._config)
-        except BaseException:
-            working.abandon()
-            raise
         nested = self._take_nested(differences)
         base = self._repository.head_tree
         try:
@@ -224,7 +215,6 @@ class _Taking:
         )
 
     def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
-        """Capture each nested repository in itself."""
         taken: dict[bytes, Snapshot | LeftOut] = {}
         for path in (*found.submodules, *found.nested):
             name = os.fsdecode(path)
@@ -247,12 +237,8 @@ class _Taking:
         """Write the snapshot; `base` is the tree that staged files are compared with."""
         changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
         new = max(0, len(found.modified) - len(self._known))
-        stream = Import(self._private, changed + new, self._config, self._request.whole)
-        try:
+        with Import(self._private, changed + new, self._config, self._request.whole) as stream:
             return self._send(stream, base, found, nested)
-        except BaseException:
-            stream.abandon()
-            raise
 
     def _send(
         self,

@@ -11,10 +11,10 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from prong.code.changed_files import FILTER_OF, LINKED, dirty, filters_in, unchanged
-from prong.code.git import Deadline, Git, RunningGit
+from prong.code.git import Deadline, Git, RunningGit, items_of
 from prong.code.repository import Repository
 from prong.code.snapshots import sizes as index
 from prong.code.snapshots.fast_import import ImportedEntry
@@ -94,7 +94,7 @@ class WorkingTree:
             differences.degraded.append(
                 "untracked files are not in it: to find them takes too long"
             )
-        records = listing.output.split(b"\0")[:-1] if listing.ok else []
+        records = listing.items if listing.ok else []
         closed = listing.complaint and re.findall(_CLOSED, listing.complaint, re.MULTILINE)
         if closed:
             differences.degraded.append(f"git could not look into {', '.join(closed[:3])}")
@@ -105,21 +105,19 @@ class WorkingTree:
         self._read_differing(differences, records, links, settings, filters=filters)
         self._read_staged(differences)
         # What is staged counts, even without time for what is not staged.
-        lines = odd if listing.ok else self._list_index()
+        lines = odd if listing.ok else self._patient.items(*_INDEX)
         sides = [_side(record) for record in lines if record[:2] != b"? "]
         differences.conflict = [side for side in sides if side.stage != b"0"]
         if listing.ok:
             self._find_converted(sources, records, differences, settings)
         return differences
 
-    def abandon(self) -> None:
-        """Kill the queries."""
-        self._listing.kill()
-        self._differing.kill()
-        self._staged.kill()
+    def __enter__(self) -> Self:
+        return self
 
-    def _list_index(self) -> list[bytes]:
-        return self._patient.run(*_INDEX).split(b"\0")[:-1]
+    def __exit__(self, *_: object) -> None:
+        for query in (self._listing, self._differing, self._staged):
+            query.kill()
 
     def _differ(self, submodules: str) -> RunningGit:
         ignore = f"--ignore-submodules={submodules}"
@@ -174,7 +172,7 @@ class WorkingTree:
             settings.get(name, b"true").lower() not in _OFF
             for name in (b"core.filemode", b"core.symlinks")
         )
-        fields = differing.output.split(b"\0")[:-1]
+        fields = differing.items
         same = unchanged(self._git, self._top, fields[1::2] if filters else ())
         for entry, path in zip(fields[::2], fields[1::2], strict=True):
             old, new, _, _, kind = entry.lstrip(b":").split(b" ")
@@ -197,7 +195,7 @@ class WorkingTree:
         found.submodules += dirty(self._repository.top, others, self._git.deadline)
 
     def _read_staged(self, found: Differences) -> None:
-        fields = self._staged.answer().expect().split(b"\0")[:-1]
+        fields = items_of(self._staged.answer().expect())
         for entry, path in zip(fields[::2], fields[1::2], strict=True):
             _, mode, _, blob, kind = entry.split(b" ")
             if kind in (b"D", b"U"):  # in a conflict, a file has sides, but none is staged
@@ -253,7 +251,7 @@ class WorkingTree:
         answer = git.ask(*_INDEX, "--", ".", f":(exclude,attr:{unspecified})")
         if not answer.ok and git.deadline.over:
             return None
-        records = answer.expect().split(b"\0")[:-1]
+        records = items_of(answer.expect())
         return {path: None for _, path, _ in self._present(records)}
 
     def _keep_unfiltered(self, converted: dict[bytes, None], found: Differences) -> bool:
@@ -322,7 +320,7 @@ def _side(record: bytes) -> Side:
 def _settings(config: bytes) -> dict[bytes, bytes]:
     """Map each setting to its last value; a name without a value is true."""
     settings: dict[bytes, bytes] = {}
-    for entry in config.split(b"\0")[:-1]:
+    for entry in items_of(config):
         name, equals, value = entry.partition(b"\n")
         settings[name] = value if equals else b"true"
     return settings

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from time import sleep
 from typing import NamedTuple
 
+from prong.code.changed_files import hidden_files
 from prong.code.git import Git
 from prong.code.worktrees import record
 from prong.code.worktrees.record import entry_of
@@ -75,8 +76,6 @@ def commit_turn(snapshot: Snapshot, prompt: str, number: int | None = None) -> T
 
 
 class _Entry(NamedTuple):
-    """A line of the snapshot's tree."""
-
     mode: bytes
     object: bytes
     name: bytes
@@ -95,8 +94,7 @@ def _tree(entry: Path, head: str | None, taken: str) -> str:
             copyfile(entry / "index", index)
         locations = (f"--git-dir={entry}", f"--work-tree={files}")
         private = Git(files, *locations, index=index, filters=True)
-        hidden = private.run("ls-files", "-z", "-v").split(b"\0")
-        kept = {line[2:] for line in hidden if line and (line[:1] == b"S" or line[:1].islower())}
+        kept = hidden_files(private)
         private.run("read-tree", *(("-i", "-m", head) if head else ("--empty",)))
         deleted, present = _differing(private, head, taken)
         _lay_out(private, files, [change for change in present if change.mode != _SUBMODULE])
@@ -112,7 +110,6 @@ def _tree(entry: Path, head: str | None, taken: str) -> str:
 
 
 def _lay_out(git: Git, folder: Path, entries: Sequence[_Entry]) -> None:
-    """Write files byte for byte as in the snapshot."""
     contents = git.objects_of(entry.object for entry in entries)
     for entry in entries:
         content = contents[entry.object]

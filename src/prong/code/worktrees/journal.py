@@ -39,17 +39,9 @@ class Undo:
     """A journal of steps that are undone if the `with` block fails."""
 
     def __init__(self, root: Path) -> None:
+        """Create the journal, or raise `External`."""
         self.root = root
         self.token = secrets.token_hex(8)
-        self._journal: Journal | None = None
-
-    def __enter__(self) -> Self:
-        if self._journal is None:
-            self.open()
-        return self
-
-    def open(self) -> None:
-        """Create the journal, or raise `External`."""
         try:
             private_dir(self.root)
             self._journal = Journal.create(private_dir(self.root / PRIVATE), self.token)
@@ -60,8 +52,10 @@ class Undo:
                 path=str(self.root),
             ) from error
 
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
-        assert self._journal is not None
         try:
             self._end(error)
         except KeyboardInterrupt:
@@ -71,7 +65,6 @@ class Undo:
             self._journal.close()
 
     def _end(self, error: BaseException | None) -> None:
-        assert self._journal is not None
         try:
             if error is not None:
                 _take_back(self.root, self.token, self._journal.entries)
@@ -84,12 +77,7 @@ class Undo:
 
     def will(self, **entry: Any) -> None:
         """Record the next step before it is done."""
-        assert self._journal is not None
         self._journal.write(**entry)
-
-    def will_take(self, repo: Path, ref: str) -> None:
-        """Record that a snapshot is taken for this worktree alone."""
-        self.will(ref=ref, repo=str(repo))
 
     def whole(self, path: Path) -> None:
         """Record that a worktree is complete. It stays after `keep`, or if somebody uses it."""
@@ -102,11 +90,7 @@ class Undo:
     def make_folders(self, folder: Path) -> None:
         """Create a folder in the managed root, with its parents."""
         inside(self.root, folder / "x")
-        missing = [path for path in (folder, *folder.parents) if not path.exists()]
-        for path in reversed(missing):
-            self.will(folder=str(path))
-            step("make", path)
-            path.mkdir(mode=0o700, exist_ok=True)
+        self._journal.make_folders(folder)
         # A link in the path may lead out of the root, so check what exists now.
         inside(self.root, folder / "x")
 
@@ -123,8 +107,6 @@ def inside(root: Path, path: Path) -> Path:
 
 
 class Swept(NamedTuple):
-    """What `sweep` did with the worktrees of killed processes."""
-
     removed: list[Path]
     kept: list[Path]
     """Worktrees without a session that contain somebody's work."""
@@ -160,7 +142,6 @@ def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swep
 
 
 def _has_work(path: Path, at: float) -> bool:
-    """Tell whether somebody worked in a worktree since then, or locked it."""
     if not os.path.lexists(path / ".git"):
         return _is_touched(path, at)  # the copy of a folder without git
     try:
@@ -184,7 +165,6 @@ def _is_touched(path: Path, at: float) -> bool:
 
 
 def leftovers(root: Path) -> list[Path]:
-    """List the journals of killed processes."""
     return journals.leftovers(root / PRIVATE)
 
 

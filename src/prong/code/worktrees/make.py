@@ -1,19 +1,26 @@
-"""The steps of creating a worktree. Each is written to the journal before it is done."""
+"""Create worktrees from snapshots or commits. Each step is in the journal before it is done.
+
+Only the new worktree and its branch are added to the user's repository.
+"""
 
 import os
+import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
 
-from prong.code.changed_files import LINKED
+from prong.code.branch_names import refuse_unfit
+from prong.code.changed_files import submodules
 from prong.code.git import Git
-from prong.code.ignored import ignored_among
+from prong.code.ignored import IgnoredFiles, bring, ignored_among
 from prong.code.repository import Repository, refuse_pipes
 from prong.code.snapshots import refs
+from prong.code.snapshots import snapshot as snapshots
 from prong.code.worktrees import record
 from prong.code.worktrees.journal import Undo, alone, entries_of, inside, under_way
 from prong.code.worktrees.record import Worktree, place_of
+from prong.code.worktrees.refs import snapshot_for
 from prong.code.worktrees.restore import restore, settle, write_files
 from prong.errors import NotFound, ProngError, Taken, UsageError
 from prong.files.journal import step
@@ -23,16 +30,70 @@ _NEW = ("worktree", "add", "--quiet", "--no-checkout")
 _OF_WORKTREES = ("gitdir", "commondir", "HEAD")
 
 
+def create(
+    undo: Undo, snapshot: Snapshot, path: Path, branch: str, ignored: IgnoredFiles | None = None
+) -> Worktree:
+    """Create a worktree from a snapshot: files, index and head as they were.
+
+    `path`, in the managed root, and the branch must not exist yet. Without any commits, the branch
+    has none either.
+    """
+    return _finish(undo, give_back(undo, snapshot, path, branch), ignored)
+
+
+def create_at(
+    undo: Undo,
+    repo: Path,
+    commitish: str,
+    path: Path,
+    branch: str,
+    ignored: IgnoredFiles | None = None,
+) -> Worktree:
+    """Create a worktree of a commit, with the user's filters, like `git worktree add`."""
+    commit = commit_of(repo, commitish)
+    return _finish(undo, _check_out(undo, repo, path, branch, commit), ignored)
+
+
+def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Worktree:
+    if worktree.repo.is_dir():
+        step("copy", worktree.path)
+        warnings = bring(worktree.repo, worktree.path, ignored or IgnoredFiles())
+        worktree = replace(worktree, warnings=worktree.warnings + warnings)
+    step("write", worktree.path)
+    record.write(worktree)
+    undo.whole(worktree.path)
+    return worktree
+
+
+def take_for(undo: Undo, repo: Path, path: Path, limit: int) -> Snapshot:
+    """Take a snapshot of the current code, for a worktree at `path` alone."""
+    # A snapshot may outlive its worktree, whose name can then be reused.
+    key = snapshot_for(f"{path.name}-{secrets.token_hex(4)}")
+    undo.will(ref=refs.ref_of(key), repo=str(repo))
+    snapshot = snapshots.take(repo, key, limit=limit)
+    if snapshot is None:
+        raise NotFound(f"{repo} is no longer a git repository")
+    return snapshot
+
+
+def commit_of(repo: Path, commitish: str) -> str:
+    """Resolve a name to a commit, or raise `NotFound`."""
+    command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
+    answer = Git(repo).ask(*command)
+    if not answer.ok:
+        raise NotFound(f"{repo} has no commit {commitish}", repo=str(repo), commit=commitish)
+    return os.fsdecode(answer.output.removesuffix(b"\n"))
+
+
 def give_back(undo: Undo, snapshot: Snapshot, path: Path, branch: str) -> Worktree:
-    """Create a worktree from a snapshot: files, index, head and nested repositories."""
+    """Create a worktree from a snapshot, with nested repositories, but not its record."""
     # A worktree needs a commit; before the first one, that of the snapshot will do.
     empty = _add(undo, snapshot.repo, path, branch, snapshot.head, snapshot.commit)
     worktree = restore(snapshot, empty)
-    return _give_back_nested(undo, worktree, {one.path: one.commit for one in snapshot.nested})
+    return _with_nested(undo, worktree, {one.path: one.commit for one in snapshot.nested})
 
 
-def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> Worktree:
-    """Create a worktree from a commit with the user's filters, like `git worktree add`."""
+def _check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> Worktree:
     worktree = _add(undo, repo, path, branch, commit, commit)
     step("files", worktree.path)
     answer = Git(worktree.path, filters=True).ask("read-tree", "-u", "--reset", commit)
@@ -43,7 +104,7 @@ def check_out(undo: Undo, repo: Path, path: Path, branch: str, commit: str) -> W
         reason = "".join(answer.complaint.strip().splitlines()[-1:])
         warning = f"files are as git stores them, without their filter: {reason}"
         worktree = replace(worktree, warnings=(warning,))
-    return _give_back_nested(undo, worktree, {})
+    return _with_nested(undo, worktree, {})
 
 
 def _add(
@@ -59,14 +120,8 @@ def _add(
     with alone(common):
         # Journaled steps are undone on failure, so nothing may belong to somebody else.
         refuse_taken(undo.root, path, common)
-        if branch.startswith("-"):
-            raise _wrong_name(branch)
-        if head is None:
-            name = f"refs/heads/{branch}"
-            if not git.ask("check-ref-format", name).ok:
-                raise _wrong_name(branch)
-            if git.ask("show-ref", "--verify", "--quiet", name).ok:
-                raise _taken(branch)
+        if head is None or branch.startswith("-"):
+            refuse_unfit(repository.top, [branch])
         refuse_among_files(path, common)
         # `git worktree add` reads these of every worktree.
         others = [entry / name for entry in entries_of(common) for name in _OF_WORKTREES]
@@ -90,7 +145,7 @@ def _add(
             command = ("update-ref", "-z", "--stdin", "--create-reflog", "-m", mark)
             result = git.ask(*command, stdin=os.fsencode(f"create refs/heads/{branch}\0{head}\0"))
             if not result.ok:
-                _explain(result.complaint, branch)
+                refuse_unfit(repository.top, [branch])  # says why, if it is the name
                 result.expect()
             step("worktree", path)
             git.run(*_NEW, str(path), branch)
@@ -124,41 +179,25 @@ def refuse_among_files(path: Path, common: Path) -> None:
     )
 
 
-def _explain(complaint: str, branch: str) -> None:
-    if "already exists" in complaint:
-        raise _taken(branch)
-    if "cannot create" in complaint:
-        # Git stores branches as files and folders: `a/b` cannot exist beside `a`.
-        raise Taken(
-            f"another branch is in the way of {branch}", hint="--branch NAME", branch=branch
-        )
-    if "invalid ref format" in complaint:
-        raise _wrong_name(branch)
-
-
-def _taken(branch: str) -> Taken:
-    return Taken(f"the branch {branch} exists already", branch=branch)
-
-
-def _wrong_name(branch: str) -> UsageError:
-    return UsageError(f"{branch!r} cannot be the name of a branch", branch=branch)
-
-
-def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) -> Worktree:
+def _with_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) -> Worktree:
     """Create worktrees of nested repositories.
 
     Those with changes have snapshots; a submodule without any is checked out at its commit.
     """
     names: list[str] = []
     warnings: list[str] = []
-    for name, commit in {**_submodules(worktree.path), **captured}.items():
+    linked: dict[str, str] = {}
+    if (worktree.path / ".gitmodules").is_file():
+        inside = submodules(Git(worktree.path))
+        linked = {os.fsdecode(name): commit for name, commit in inside.items()}
+    for name, commit in {**linked, **captured}.items():
         source, target = worktree.repo / name, worktree.path / name
         if name not in captured and not (source / ".git").exists():
             continue  # also empty in the source
         try:
             branch = _free_branch(source, worktree.branch)
             if name not in captured:
-                inner = check_out(undo, source, target, branch, commit)
+                inner = _check_out(undo, source, target, branch, commit)
             elif snapshot := refs.at(source, commit, commit)[1]:
                 inner = give_back(undo, snapshot, target, branch)
             else:
@@ -170,18 +209,6 @@ def _give_back_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) 
         names += [name, *(f"{name}/{deeper}" for deeper in inner.nested)]
         warnings += inner.warnings
     return replace(worktree, nested=tuple(names), warnings=(*worktree.warnings, *warnings))
-
-
-def _submodules(path: Path) -> dict[str, str]:
-    """Map submodule paths to commits; empty without `.gitmodules`."""
-    if not (path / ".gitmodules").is_file():
-        return {}
-    submodules: dict[str, str] = {}
-    for line in Git(path).run("ls-files", "-z", "-s").split(b"\0"):
-        if line.startswith(LINKED):
-            entry, _, name = line.partition(b"\t")
-            submodules[os.fsdecode(name)] = entry.split(b" ")[1].decode()
-    return submodules
 
 
 def _free_branch(repo: Path, branch: str) -> str:

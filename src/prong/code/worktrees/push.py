@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from prong.code.git import Deadline, Git, GitResult
 from prong.code.worktrees import record as worktree_record
@@ -37,8 +37,6 @@ _LONGEST = 1000
 
 @dataclass(frozen=True)
 class Push:
-    """The result of a push."""
-
     commit: str
     remote: str
     when: datetime
@@ -66,8 +64,7 @@ def start(path: Path, remote: str) -> None:
 
 def last(path: Path) -> Push | None:
     try:
-        decoded: Any = json.loads(read_regular(entry_of(path) / _RESULT))
-        record = cast(dict[str, Any], decoded)
+        record: Any = json.loads(read_regular(entry_of(path) / _RESULT))
         when = datetime.fromisoformat(record["when"])
         return Push(record["commit"], record["remote"], when, record["failure"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -148,13 +145,7 @@ def _reason(answer: GitResult) -> str:
 
 
 def _write(path: Path, done: Push) -> None:
-    record = {
-        "commit": done.commit,
-        "remote": done.remote,
-        "when": done.when.isoformat(),
-        "failure": done.failure,
-    }
-    content = json.dumps(record).encode()
+    content = json.dumps({**vars(done), "when": done.when.isoformat()}).encode()
     atomic.write(entry_of(path) / _RESULT, content, mode=0o666, sync=False)
 
 

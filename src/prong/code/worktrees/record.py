@@ -114,17 +114,13 @@ def file_state(path: Path) -> tuple[int, int, int] | None:
 def write(worktree: Worktree) -> None:
     given = worktree.given
     record = {
+        **vars(worktree),
         "repo": str(worktree.repo),
         "common": str(worktree.common),
-        "branch": worktree.branch,
-        "base": worktree.base,
         "created": worktree.created.isoformat(),
-        "snapshot": worktree.snapshot,
-        "session": worktree.session,
-        "nested": list(worktree.nested),
         "given": given and [given.commit, given.staged, dict(given.files)],
-        "warnings": list(worktree.warnings),
     }
+    del record["path"]  # git knows it, also after a move
     content = json.dumps(record).encode()
     atomic.write(entry_of(worktree.path) / _FILE, content, mode=0o666, sync=False)
 

@@ -26,8 +26,7 @@ def drop_unused_branch(common: Path, branch: str, base: str | None) -> str | Non
     tip, upstream, checked_out = os.fsdecode(output).split("\0")
     if upstream or checked_out or own_commits(git, [name], {branch}, base):
         return branch
-    deletion = os.fsencode(f"delete {name}\0{tip}\0")
-    return None if git.ask("update-ref", "-z", "--stdin", stdin=deletion).ok else branch
+    return None if git.delete_ref(name, tip) else branch
 
 
 def own_commits(git: Git, tips: list[str], branches: set[str], base: str | None) -> int:
@@ -55,8 +54,7 @@ def drop_new_branch(common: Path, branch: str, head: str, mark: str) -> bool:
     log = git.ask("reflog", "show", "--format=%gs", f"refs/heads/{branch}", "--").output
     if log.decode(errors="replace").strip() != mark:
         return False
-    deletion = f"delete refs/heads/{branch}\0{head}\0"
-    return git.ask("update-ref", "-z", "--stdin", stdin=os.fsencode(deletion)).ok
+    return git.delete_ref(f"refs/heads/{branch}", head)
 
 
 def snapshot_for(worktree: str) -> TurnKey:
@@ -104,4 +102,4 @@ def drop_snapshot(repo: Path, ref: str) -> None:
         for inner in snapshot.nested if snapshot else ():
             if (repo / inner.path / ".git").exists():
                 drop_snapshot(repo / inner.path, ref)
-        git.ask("update-ref", "-z", "--stdin", stdin=os.fsencode(f"delete {name}\0{commit}\0"))
+        git.delete_ref(name, commit)

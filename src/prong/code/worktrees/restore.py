@@ -15,7 +15,7 @@ from pathlib import Path
 
 from prong.code import lfs
 from prong.code.changed_files import FILTER_OF, LEFT_OUT, filters_in, unchanged
-from prong.code.git import Git
+from prong.code.git import Git, items_of
 from prong.code.ignored import copy_file
 from prong.code.snapshots.refs import RawCommit, intended
 from prong.code.worktrees.record import Given, Worktree, common_of, entry_of, file_state
@@ -74,7 +74,7 @@ def restore(snapshot: Snapshot, worktree: Worktree) -> Worktree:
         raw = RawCommit.parse(commit.answer().expect())
         warnings = _write_index(snapshot, worktree.path, raw, hidden)
         warnings += _bring_filtered(snapshot, worktree.path, hidden)
-        differing = {name for one in changed for name in _names(one.answer().expect())}
+        differing = {name for one in changed for name in items_of(one.answer().expect())}
     finally:
         for running in (commit, listing, *changed):
             running.kill()
@@ -162,7 +162,7 @@ def _write_conflict(git: Git, commit: RawCommit) -> None:
     if not commit.parents:
         raise Corrupt("the snapshot does not have what was staged")
     sides: set[bytes] = set()
-    for line in _names(git.run("ls-tree", "-r", "-z", commit.parents[-1])):
+    for line in git.items("ls-tree", "-r", "-z", commit.parents[-1]):
         entry, _, name = line.partition(b"\t")
         mode, _, blob = entry.split(b" ")
         stage, _, name = name.partition(b"/")
@@ -182,7 +182,7 @@ def _hide(listing: bytes, git: Git) -> None:
     lines = [line for line in listing.split(b"\0") if line and line[:1] != b"H"]
     if not lines:
         return
-    tracked = set(_names(git.run("ls-files", "-z")))
+    tracked = set(git.items("ls-files", "-z"))
     skipped = () if git.is_on("core.sparseCheckout") else (b"S", b"s")
     for option, tags in (("--skip-worktree", skipped), ("--assume-unchanged", (b"h", b"s"))):
         names = [line[2:] for line in lines if line[:1] in tags and line[2:] in tracked]
@@ -201,17 +201,17 @@ def _bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str
     if b".gitattributes\0" not in listing:
         return ()
     git, source = Git(path, filters=True), Git(snapshot.repo)
-    settings = _names(git.ask(*_FILTERS).output)
+    settings = git.ask(*_FILTERS).items
     filters = {name.split(b".", 1)[1].rpartition(b".")[0] for name in settings}
     if not filters or snapshot.staged_tree is None:
         return ()
     attributes = git.run(*FILTER_OF, stdin=git.run("ls-files", "-z"))
     filtered = {name for name, value in filters_in(attributes).items() if value in filters}
-    filtered -= {*_names(git.run(*_DIFFER, snapshot.staged_tree, snapshot.tree))}
+    filtered -= {*git.items(*_DIFFER, snapshot.staged_tree, snapshot.tree)}
     if not filtered:
         return ()
     same = _staged(git) & _staged(source)
-    differing = _names(source.ask("diff-files", "-z", "--name-only", LEFT_OUT).output)
+    differing = source.ask("diff-files", "-z", "--name-only", LEFT_OUT).items
     dirty = {*differing} - unchanged(source, os.fsencode(snapshot.repo), differing)
     available = {line.partition(b"\t")[2] for line in same} - dirty
     missing: list[str] = []
@@ -268,11 +268,7 @@ def _forget_sizes(git: Git, path: Path, names: set[bytes]) -> None:
 
 
 def _staged(git: Git) -> set[bytes]:
-    return {*_names(git.ask("ls-files", "-z", "-s").output)}
-
-
-def _names(output: bytes) -> list[bytes]:
-    return output.split(b"\0")[:-1]
+    return {*git.ask("ls-files", "-z", "-s").items}
 
 
 def _joined(lines: Iterable[bytes]) -> bytes:

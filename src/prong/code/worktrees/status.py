@@ -36,8 +36,6 @@ _FORCE = "--force"
 
 
 class WorktreeState(StrEnum):
-    """The state of a worktree."""
-
     OPEN = "open"
     """An agent has it open, working or waiting for a prompt."""
     NEW = "new"
@@ -50,8 +48,6 @@ class WorktreeState(StrEnum):
 
 
 class WorktreeStatus(Record, frozen=True):
-    """A worktree and its state."""
-
     worktree: Worktree
     root: Path
     """The managed root that contains it."""
@@ -91,33 +87,25 @@ class PrunePlan(Record, frozen=True):
     kept: tuple[KeptWorktree, ...]
 
 
-class ManagedWorktrees:
+class ManagedWorktrees(Record, frozen=True):
     """The worktrees that prong created, and who uses them."""
 
-    def __init__(
-        self,
-        root: Path,
-        sessions: Callable[[], Sequence[Session]],
-        forks: Callable[[], Sequence[Fork]],
-        workers: Callable[[], Iterable[WorkerInfo]],
-        stores: Mapping[str, AgentStore],
-        take_in: Callable[[], None],
-    ) -> None:
-        """Manage the worktrees in `root` and in the default folder.
+    root: Path
+    sessions: Callable[[], Sequence[Session]]
+    forks: Callable[[], Iterable[Fork]]
+    workers: Callable[[], Iterable[WorkerInfo]]
+    stores: Mapping[str, AgentStore]
+    take_in: Callable[[], None]
+    """Records captured events, which may name a folder that is about to go."""
 
-        `take_in` records captured events, which may name a folder that is about to go.
-        """
-        self.root = root
-        self.roots = list(dict.fromkeys((root, paths.worktrees_dir())))
-        self._sessions = sessions
-        self._forks = forks
-        self._workers = workers
-        self._stores = stores
-        self._take_in = take_in
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The managed root, and the default one, which may have older worktrees."""
+        return tuple(dict.fromkeys((self.root, paths.worktrees_dir())))
 
     def list(self) -> list[WorktreeStatus]:
         """List all worktrees, oldest first."""
-        survey = self._survey()
+        survey = _Survey(self)
         folders = survey.folders()
         until = time.monotonic() + _PATIENCE
         found = [
@@ -133,10 +121,10 @@ class ManagedWorktrees:
     def is_used(self, path: Path) -> bool:
         """Tell whether a session, or a worker with a pane or process, uses a worktree."""
         top = os.path.realpath(path)
-        workers = (worker for worker in self._workers() if worker.pane or worker.process)
+        workers = (worker for worker in self.workers() if worker.pane or worker.process)
         if any(_in(os.path.realpath(worker.workspace), top) for worker in workers):
             return True
-        return any(_in(item, top) for one in self._sessions() for item in _real_folders(one))
+        return any(_in(item, top) for one in self.sessions() for item in _real_folders(one))
 
     def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
         """Plan which worktrees to remove: finished ones, or the named ones. Removes nothing.
@@ -167,21 +155,17 @@ class ManagedWorktrees:
         """
         recorded = worktree.worktree
         look = _look(recorded, time.monotonic())
-        status = self._survey().status(worktree.root, recorded, look)
+        status = _Survey(self).status(worktree.root, recorded, look)
         error = _objection(status, force=force)
         if error is not None:
             raise error
-        self._take_in()
+        self.take_in()
         if status.state is WorktreeState.MISSING:
-            return worktrees.forget_missing(recorded, root=worktree.root)
-        return worktrees.remove(recorded, root=worktree.root, force=force)
-
-    def _survey(self) -> _Survey:
-        return _Survey(self.roots, self._sessions(), self._forks(), self._workers(), self._stores)
+            return worktrees.forget_missing(worktree.root, recorded)
+        return worktrees.remove(worktree.root, recorded, force=force)
 
 
 def _named(everything: list[WorktreeStatus], name: str) -> WorktreeStatus:
-    """Find a worktree by name, branch, path, or name prefix."""
     exact = [
         status
         for status in everything
@@ -248,26 +232,19 @@ def _look(worktree: Worktree, until: float) -> dict[str, Any]:
 class _Survey:
     """Sessions and processes at one moment."""
 
-    def __init__(
-        self,
-        roots: Iterable[Path],
-        sessions: Iterable[Session],
-        forks: Iterable[Fork],
-        workers: Iterable[WorkerInfo],
-        stores: Mapping[str, AgentStore],
-    ) -> None:
-        self._stores = stores
-        self._sessions = {session.ref: session for session in sessions}
+    def __init__(self, managed: ManagedWorktrees) -> None:
+        self._stores = managed.stores
+        self._sessions = {session.ref: session for session in managed.sessions()}
         self._places = {ref: _real_folders(item) for ref, item in self._sessions.items()}
-        self._forks = {fork.child: fork for fork in forks}
-        self._under_way = {path for root in roots for path in under_way(root)}
+        self._forks = {fork.child: fork for fork in managed.forks()}
+        self._under_way = {path for root in managed.roots for path in under_way(root)}
         # Empty where the system does not report it.
         self._running = [
             (pid, item["cwd"]) for pid, item in processes.running("cwd") if item["cwd"]
         ]
         self._headless = {
             os.path.realpath(worker.worktree)
-            for worker in workers
+            for worker in managed.workers()
             if worker.headless and worker.worktree and not worker.stopped
         }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
 
-from prong.code.changed_files import changed_files, inner_git
+from prong.code.changed_files import changed_files, hidden_files, inner_git
 from prong.code.git import Git
 from prong.code.snapshots import refs as snapshot_refs
 from prong.code.snapshots.contents import FileContent, read
@@ -36,7 +36,10 @@ UNDER_WAY = {
 }
 """Files in the entry of a worktree that show which git operation is in progress."""
 _SHA1_DIGITS = 40
-_STAGED = ("diff-index", "--cached", "-z", "--name-only", "--no-renames")
+_STAGED = (
+    *("diff-index", "--cached", "-z", "--name-only", "--no-renames"),
+    "--ita-invisible-in-index",
+)
 IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 
 
@@ -87,13 +90,11 @@ def work_in(worktree: Worktree) -> WorktreeWork:
 
 
 def under_way(worktree: Worktree) -> str | None:
-    """Name the git operation in progress."""
     entry = entry_of(worktree.path)
     return next((label for name, label in UNDER_WAY.items() if (entry / name).exists()), None)
 
 
 def is_locked(worktree: Worktree) -> bool:
-    """Tell whether the worktree is locked by `git worktree lock`."""
     return (entry_of(worktree.path) / "locked").exists()
 
 
@@ -131,14 +132,11 @@ def _changed_since(worktree: Worktree, session: str | None) -> tuple[list[str], 
 def _looking_at_all(path: Path) -> Generator[Git]:
     """Yield git for a worktree that also checks hidden files: prong hides what the source hides.
 
-    Hidden files are marked `assume-unchanged` or `skip-worktree`, so git reports no changes. The
-    marks are removed in a copy of the index.
+    In a copy of the index, they are no longer marked.
     """
     git = Git(path)
-    lines = git.run("ls-files", "-z", "-v").split(b"\0")[:-1]
-    marked = [line[2:] for line in lines if line[:1] == b"S" or line[:1].islower()]
     # Files that a sparse checkout leaves out do not exist.
-    hidden = [name for name in marked if os.path.lexists(path / os.fsdecode(name))]
+    hidden = [name for name in hidden_files(git) if os.path.lexists(path / os.fsdecode(name))]
     if not hidden:
         yield git
         return
@@ -167,13 +165,12 @@ def _in_snapshot(git: Git, session: str | None, names: Collection[str]) -> set[s
 
 def _staged_since(git: Git, tree: str) -> set[str]:
     """Return the files that are staged differently from this tree."""
-    staged = git.run(*_STAGED, "--ita-invisible-in-index", tree)
-    return {os.fsdecode(name) for name in staged.split(b"\0")[:-1]}
+    return set(map(os.fsdecode, git.items(*_STAGED, tree)))
 
 
 def _kept_files(git: Git, tree: str, names: Collection[str]) -> set[str]:
     blobs: dict[bytes, bytes] = {}
-    for line in git.run("ls-tree", "-r", "-z", tree).split(b"\0")[:-1]:
+    for line in git.items("ls-tree", "-r", "-z", tree):
         entry, _, name = line.partition(b"\t")
         mode, _, blob = entry.split(b" ")
         blobs[name] = mode + b" " + blob
@@ -204,7 +201,7 @@ def _entry(found: FileContent, digits: int) -> bytes:
 
 def _repositories_with_work(worktree: Worktree) -> list[str]:
     """List repositories below ignored folders with work that exists nowhere else."""
-    ignored = os.fsdecode(Git(worktree.path).run(*IGNORED)).split("\0")
+    ignored = map(os.fsdecode, Git(worktree.path).items(*IGNORED))
     folders = [worktree.path / name for name in ignored if name.endswith("/")]
     names = [path.relative_to(worktree.path) for top in folders for path in _repositories(top)]
     return [str(name) for name in names if _has_work(worktree.path / name, worktree.repo / name)]

@@ -7,7 +7,6 @@ only read, and a journal undoes copies that are not wanted or were interrupted.
 
 import filecmp
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Collection
@@ -18,14 +17,11 @@ from pathlib import Path
 from prong.code.git import Git
 from prong.code.ignored import IgnoredFiles, bring, copy_file
 from prong.code.repository import Repository
-from prong.code.snapshots import snapshot as snapshots
-from prong.code.snapshots.refs import ref_of
 from prong.code.worktrees import record as worktree_record
 from prong.code.worktrees import worktree as worktrees
 from prong.code.worktrees.journal import Undo, alone, inside
-from prong.code.worktrees.make import give_back, refuse_taken
+from prong.code.worktrees.make import give_back, refuse_taken, take_for
 from prong.code.worktrees.record import Worktree, entry_of, file_state
-from prong.code.worktrees.refs import snapshot_for
 from prong.code.worktrees.work import IGNORED, UNDER_WAY
 from prong.errors import NotFound, UsageError
 from prong.files.journal import step
@@ -78,7 +74,9 @@ def copy(
     path = worktrees.place(undo.root, top, name)
     if repository is None:
         return _copy_folder(real, path, undo)
-    worktree = _worktree(repository.top, path, undo, branch, limit)
+    snapshot = take_for(undo, repository.top, path, limit)
+    worktree = give_back(undo, snapshot, path, branch)
+    worktree_record.write(worktree)
     warnings = list(worktree.warnings)
     if not ignored:
         warnings += bring(worktree.repo, worktree.path, brought or IgnoredFiles())
@@ -124,18 +122,6 @@ def _copy_folder(source: Path, path: Path, undo: Undo) -> WorkspaceCopy:
     return WorkspaceCopy(path, path, warnings=tree.warnings)
 
 
-def _worktree(repo: Path, path: Path, undo: Undo, branch: str, limit: int) -> Worktree:
-    # A snapshot may outlive its worktree, whose name can then be reused.
-    key = snapshot_for(f"{path.name}-{secrets.token_hex(4)}")
-    undo.will_take(repo, ref_of(key))
-    snapshot = snapshots.take(repo, key, limit=limit)
-    if snapshot is None:
-        raise NotFound(f"{repo} is no longer a git repository")
-    worktree = give_back(undo, snapshot, path, branch)
-    worktree_record.write(worktree)
-    return worktree
-
-
 def _complete(
     worktree: Worktree, inner: str, root: Path, *, ignored: bool, limit: int
 ) -> tuple[str, ...]:
@@ -143,7 +129,9 @@ def _complete(
     source, target = worktree.repo / inner, worktree.path / inner
     prefix = f"{inner}/" if inner else ""
     nested = {name.removeprefix(prefix) for name in worktree.nested if name.startswith(prefix)}
-    left_out = {*nested, *_managed(root, source), *(() if ignored else _ignored(source))}
+    left_out = {*nested, *_managed(root, source)}
+    if not ignored:
+        left_out |= {os.fsdecode(name).rstrip("/") for name in Git(source).items(*IGNORED)}
     step("copy", target)
     tree = _TreeCopy(Path(os.path.realpath(source)), target, left_out, doubted=limit)
     tree.complete()
@@ -156,11 +144,6 @@ def _managed(root: Path, source: Path) -> set[str]:
     managed = Path(os.path.realpath(root))
     top = Path(os.path.realpath(source))
     return {str(managed.relative_to(top))} if top in managed.parents else set()
-
-
-def _ignored(source: Path) -> set[str]:
-    names = os.fsdecode(Git(source).run(*IGNORED)).split("\0")
-    return {name.rstrip("/") for name in names if name}
 
 
 def _know_modes(target: Path, names: set[str]) -> None:

@@ -1,18 +1,15 @@
-"""Create worktrees from snapshots or commits, list them, and remove them.
+"""Find worktrees in the managed root, and remove them.
 
-Only the new worktree and its branch are added to the user's repository. If a step fails, all of it
-is undone; if the process is killed, `sweep` does that.
+If a removal fails, all of it is undone; if the process is killed, `sweep` does that.
 """
 
 import os
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from prong import paths
 from prong.code.git import Git
-from prong.code.ignored import IgnoredFiles, bring
 from prong.code.worktrees import record, refs, work
 from prong.code.worktrees.journal import (
     PRIVATE,
@@ -23,60 +20,13 @@ from prong.code.worktrees.journal import (
     inside,
     under_way,
 )
-from prong.code.worktrees.make import check_out, give_back
 from prong.code.worktrees.record import Worktree
 from prong.errors import Busy, Dirty, External, NotFound, UsageError
-from prong.files.journal import step
-from prong.model.code import Snapshot
 
 _DEPTH = 3
 """How many levels below the managed root are searched for worktrees."""
 _LONGEST = 200
 """Bytes. The name of a folder may have 255, and a suffix follows."""
-
-
-def create(
-    snapshot: Snapshot,
-    path: Path,
-    branch: str,
-    *,
-    root: Path | None = None,
-    ignored: IgnoredFiles | None = None,
-    undo: Undo | None = None,
-) -> Worktree:
-    """Create a worktree from a snapshot: files, index and head as they were.
-
-    `path`, in the managed root, and the branch must not exist yet. Without any commits, the branch
-    has none either. With an `undo` of the caller, all is undone unless the caller keeps it.
-    """
-    with _undoing(undo, root) as own:
-        return _finish(own, give_back(own, snapshot, path, branch), ignored)
-
-
-def create_at(
-    repo: Path,
-    commitish: str,
-    path: Path,
-    branch: str,
-    *,
-    root: Path | None = None,
-    ignored: IgnoredFiles | None = None,
-    undo: Undo | None = None,
-) -> Worktree:
-    """Create a worktree of a commit, with the user's filters, like `git worktree add`."""
-    commit = commit_of(repo, commitish)
-    with _undoing(undo, root) as own:
-        return _finish(own, check_out(own, repo, path, branch, commit), ignored)
-
-
-@contextmanager
-def _undoing(given: Undo | None, root: Path | None) -> Generator[Undo]:
-    if given is not None:
-        yield given
-        return
-    with Undo(root or paths.worktrees_dir()) as undo:
-        yield undo
-        undo.keep()
 
 
 def belongs_to(worktree: Worktree, session: str) -> None:
@@ -134,16 +84,15 @@ def strays(root: Path) -> list[Path]:
     ]
 
 
-def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False) -> str | None:
+def remove(root: Path, worktree: Worktree, *, force: bool = False) -> str | None:
     """Delete a worktree and its entry in the repository, and the branch if nothing is on it.
 
     Returns the name of the branch if it stays. Raises `Dirty` if work would be lost.
     """
-    top = root or paths.worktrees_dir()
-    path = inside(top, worktree.path)
+    path = inside(root, worktree.path)
     if path.is_symlink():
         raise UsageError(f"{path} is a link", path=str(path))
-    if path in under_way(top):
+    if path in under_way(root):
         raise Busy(f"{path} is being created or removed", hint="prong doctor --fix", path=str(path))
     # The record on disk counts, not the argument.
     recorded = record.read(path)
@@ -159,27 +108,24 @@ def remove(worktree: Worktree, *, root: Path | None = None, force: bool = False)
     for name in recorded.nested:
         with suppress(NotFound):  # it was removed or replaced
             inner.append(record.read(path / name))
-    with Undo(top) as undo:
-        return _removed(undo, path, [*inner, recorded], force=force)
+    return _removed(root, path, [*inner, recorded], force=force)
 
 
-def forget_missing(worktree: Worktree, *, root: Path | None = None) -> str | None:
+def forget_missing(root: Path, worktree: Worktree) -> str | None:
     """Delete the entry of a worktree whose folder is gone. Returns its branch if that stays."""
-    top = root or paths.worktrees_dir()
-    path = inside(top, worktree.path)
+    path = inside(root, worktree.path)
     if os.path.lexists(path):
         raise UsageError(f"{path} is not gone", path=str(path))
-    with Undo(top) as undo:
-        inner = [
-            nested
-            for name in worktree.nested
-            for nested in missing(top, [worktree.repo / name])
-            if nested.path == path / name
-        ]
-        return _removed(undo, path, [*inner, worktree], force=False)
+    inner = [
+        nested
+        for name in worktree.nested
+        for nested in missing(root, [worktree.repo / name])
+        if nested.path == path / name
+    ]
+    return _removed(root, path, [*inner, worktree], force=False)
 
 
-def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) -> str | None:
+def _removed(root: Path, path: Path, worktrees: list[Worktree], *, force: bool) -> str | None:
     """Remove worktrees, the outermost of which is the last."""
     for part in worktrees:
         _check_repository(part.common)
@@ -193,9 +139,10 @@ def _removed(undo: Undo, path: Path, worktrees: list[Worktree], *, force: bool) 
         "parts": [(str(part.common), str(part.path), part.branch, part.base) for part in worktrees],
         "snapshot": snapshot,
     }
-    undo.will(**entry)
-    delete(undo.root, path, undo.token)
-    return forget_removed(undo.root, undo.token, entry)
+    with Undo(root) as undo:
+        undo.will(**entry)
+        delete(root, path, undo.token)
+        return forget_removed(root, undo.token, entry)
 
 
 def _check_repository(common: Path) -> None:
@@ -211,17 +158,6 @@ def _check_repository(common: Path) -> None:
             hint=f"git -C {common} rev-parse",
             stderr=answer.complaint,
         )
-
-
-def _finish(undo: Undo, worktree: Worktree, ignored: IgnoredFiles | None) -> Worktree:
-    if worktree.repo.is_dir():
-        step("copy", worktree.path)
-        warnings = bring(worktree.repo, worktree.path, ignored or IgnoredFiles())
-        worktree = replace(worktree, warnings=worktree.warnings + warnings)
-    step("write", worktree.path)
-    record.write(worktree)
-    undo.whole(worktree.path)
-    return worktree
 
 
 def _worktree_paths(folder: Path, depth: int) -> Iterator[Path]:
@@ -243,12 +179,3 @@ def _entry(path: Path) -> str | None:
         return os.path.realpath(record.entry_of(path))
     except NotFound:
         return None  # a separate repository
-
-
-def commit_of(repo: Path, commitish: str) -> str:
-    """Resolve a name to a commit, or raise `NotFound`."""
-    command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commitish}^{{commit}}")
-    answer = Git(repo).ask(*command)
-    if not answer.ok:
-        raise NotFound(f"{repo} has no commit {commitish}", repo=str(repo), commit=commitish)
-    return os.fsdecode(answer.output.removesuffix(b"\n"))

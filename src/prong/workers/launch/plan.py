@@ -12,7 +12,7 @@ from prong.agents.stores import AgentStores
 from prong.code.branch_names import refuse_unfit
 from prong.code.git import Git
 from prong.code.repository import Repository
-from prong.code.worktrees import worktree as worktrees
+from prong.code.worktrees.make import commit_of
 from prong.errors import NotFound, Taken, Unsupported, UsageError
 from prong.forks import workspace as workspaces
 from prong.forks.request import ForkRequest
@@ -33,8 +33,6 @@ _LONGEST_ARGUMENT = 100_000
 
 
 class WorkerPlanner(Record, frozen=True):
-    """Turns requests into plans."""
-
     stores: AgentStores
     sessions: SessionService
     forks: ForkService
@@ -55,15 +53,18 @@ class WorkerPlanner(Record, frozen=True):
         if store.program is not None:
             self.require(store.program)
         name = self._name(request)
-        if session is not None:
-            return self._of_session(request, store, session, name, command)
-        project = _folder(request.project)
-        id_ = self._new_id(store, request.id or id_in_command, agent)
-        worktree = self._worktree(project, name, request)
-        workspace = worktree.folder if worktree else project
         prompt, pasted = short(request.prompt)
-        # Also for a headless worker, so that invalid options fail before anything is created.
-        launch = store.begin(NewSession(id_, workspace), prompt)
+        if session is not None:
+            workspace = self.sessions.resume(session, None if request.headless else prompt).cwd
+            launch = None if request.headless else store.resume(session, workspace, prompt)
+            id_, worktree = session.id, None
+        else:
+            project = _folder(request.project)
+            id_ = self._new_id(store, request.id or id_in_command, agent)
+            worktree = self._worktree(project, name, request)
+            workspace = worktree.folder if worktree else project
+            # Also for a headless worker, so that invalid options fail before anything is created.
+            launch = store.begin(NewSession(id_, workspace), prompt)
         draft = WorkerPlan(
             request=request,
             name=name,
@@ -72,6 +73,7 @@ class WorkerPlanner(Record, frozen=True):
             workspace=workspace,
             launch=None if request.headless else launch,
             session=id_,
+            resumed=session,
             worktree=worktree,
             pasted=pasted,
             warnings=tuple(workspaces.warnings(worktree, "--no-worktree")),
@@ -85,13 +87,12 @@ class WorkerPlanner(Record, frozen=True):
         worktree = self.forks.workspaces.settled(plan.worktree)
         if worktree == plan.worktree:
             return plan
-        plan = replace(plan, worktree=worktree, workspace=worktree.folder)
-        if plan.launch is None:
-            return plan
-        store = self.stores.named(plan.agent).with_command(plan.command)
-        new = NewSession(plan.session, plan.workspace)
-        prompt, _ = short(plan.request.prompt)
-        return replace(plan, launch=store.begin(new, prompt))
+        launch = None
+        if plan.launch is not None:
+            store = self.stores.named(plan.agent).with_command(plan.command)
+            new = NewSession(plan.session, worktree.folder)
+            launch = store.begin(new, short(plan.request.prompt)[0])
+        return replace(plan, worktree=worktree, workspace=worktree.folder, launch=launch)
 
     # -- new sessions, and those to resume ---------------------------------------------------
 
@@ -159,36 +160,10 @@ class WorkerPlanner(Record, frozen=True):
             path=path,
             branch=branch,
             folder=path / project.relative_to(os.path.realpath(top)),
-            commit=worktrees.commit_of(top, request.base or "HEAD"),
+            commit=commit_of(top, request.base or "HEAD"),
             name=stem,
             is_chosen=request.branch is not None,
         )
-
-    def _of_session(
-        self,
-        request: WorkerRequest,
-        store: AgentStore,
-        session: Session,
-        name: str,
-        command: str | tuple[str, ...],
-    ) -> WorkerPlan:
-        prompt, pasted = short(request.prompt)
-        workspace = self.sessions.resume(session, None if request.headless else prompt).cwd
-        launch = None
-        if not request.headless:
-            launch = store.resume(session, workspace, prompt)
-        draft = WorkerPlan(
-            request=request,
-            name=name,
-            agent=session.agent,
-            command=command,
-            workspace=workspace,
-            launch=launch,
-            session=session.id,
-            resumed=session,
-            pasted=pasted,
-        )
-        return _with_trust(store, draft)
 
     # -- forks -------------------------------------------------------------------------------
 
