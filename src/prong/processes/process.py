@@ -20,7 +20,6 @@ _LOOK_EVERY = 0.02
 
 
 def process_of(pid: int) -> Process:
-    """Return the process that has this id now."""
     return Process(pid, _start(pid))
 
 

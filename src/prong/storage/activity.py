@@ -43,8 +43,6 @@ class RecordedActivity(Record, frozen=True):
 
 
 class ActivityRecords(Records[RecordedActivity]):
-    """The last activity of each session."""
-
     def __init__(self, path: Path) -> None:
         super().__init__(path, "activity", _COLUMNS, _activity)
 
@@ -65,7 +63,6 @@ class ActivityRecords(Records[RecordedActivity]):
 
 
 def from_events(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
-    """Read activities from spool events."""
     activities: list[RecordedActivity] = []
     for event in events:
         match event:

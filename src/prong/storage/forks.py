@@ -40,8 +40,6 @@ class Health(Record, frozen=True):
 
 
 class ForkRecords(Records[Fork]):
-    """The recorded forks."""
-
     def __init__(self, path: Path) -> None:
         super().__init__(path, "forks", (*_FIELDS, *_IDENTITIES), _fork)
 

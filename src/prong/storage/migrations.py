@@ -175,7 +175,6 @@ def is_complete(connection: sqlite3.Connection) -> bool:
 
 
 def tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
-    """Return the tables, each with its columns."""
     columns_of: dict[str, list[str]] = {}
     for table, column in sorted(_columns(connection)):
         columns_of.setdefault(table, []).append(column)

@@ -19,7 +19,6 @@ def result_code(error: sqlite3.Error) -> int:
 
 
 def is_busy(error: sqlite3.Error) -> bool:
-    """Whether another process holds a lock."""
     return result_code(error) in _BUSY
 
 

@@ -32,7 +32,6 @@ def time_column(time: datetime) -> str:
 
 
 def as_column(value: Any) -> Any:
-    """Encode one field."""
     match value:
         case bool():
             return int(value)

@@ -75,7 +75,5 @@ class SqliteScanCache:
 
 
 class NoCache(SqliteScanCache):
-    """A scan cache that remembers nothing."""
-
     def __init__(self) -> None:
         self._file = CacheFile(None, _VERSION, _SCHEMA)

@@ -26,8 +26,6 @@ _NEWEST_FIRST = "ORDER BY taken DESC, rowid DESC"
 
 
 class SnapshotRecords(Records[Snapshot]):
-    """The recorded snapshots."""
-
     def __init__(self, path: Path) -> None:
         super().__init__(path, "snapshots", _COLUMNS, _snapshot)
 
@@ -36,11 +34,9 @@ class SnapshotRecords(Records[Snapshot]):
         self._write_all(f"INSERT OR REPLACE {self._into}", [_row(item) for item in snapshots])
 
     def forget(self, keys: Iterable[TurnKey]) -> None:
-        """Delete the records of snapshots that no longer exist."""
         self._write_all(f"DELETE FROM snapshots {_OF_KEY}", list(keys))
 
     def all(self) -> list[Snapshot]:
-        """Return every recorded snapshot, oldest first."""
         return self._select("ORDER BY taken, rowid")
 
     def turn_ids(self) -> set[str]:
@@ -64,11 +60,9 @@ class SnapshotRecords(Records[Snapshot]):
         return [Path(os.fsdecode(row[0])) for row in read(self.path, query)]
 
     def has(self, key: TurnKey) -> bool:
-        """Whether a snapshot of the turn is recorded."""
         return bool(read(self.path, f"SELECT 1 FROM snapshots {_OF_KEY}", key))
 
     def incomplete(self) -> list[Snapshot]:
-        """Return incomplete snapshots, newest first."""
         return self._select(f"WHERE degraded IS NOT NULL OR left_out != '[]' {_NEWEST_FIRST}")
 
     def newest(self, in_each: int, in_all: int) -> list[Snapshot]:
@@ -79,7 +73,6 @@ class SnapshotRecords(Records[Snapshot]):
         return self._select(f"{condition} {_NEWEST_FIRST} LIMIT ?", in_each, in_all)
 
     def times(self, keys: Iterable[TurnKey]) -> dict[TurnKey, datetime]:
-        """Return when the snapshots of these turns were taken."""
         query = f"SELECT taken FROM snapshots {_OF_KEY}"
         rows_of = {key: read(self.path, query, key) for key in keys}
         return {key: datetime.fromisoformat(rows[0][0]) for key, rows in rows_of.items() if rows}
@@ -142,7 +135,6 @@ class CaptureFailureRecords(Records[CaptureFailure]):
         self._write_all(statement, [_failure_row(failure) for failure in failures])
 
     def all(self) -> list[CaptureFailure]:
-        """Return every failure, newest first."""
         return self._select("ORDER BY time DESC")
 
     def of_turns(self, session: SessionRef, turn_ids: Collection[str]) -> dict[str, CaptureFailure]:
@@ -159,7 +151,6 @@ class CaptureFailureRecords(Records[CaptureFailure]):
 
 
 def failures_in(events: Iterable[Mapping[str, Any]]) -> list[CaptureFailure]:
-    """Read failures from spool events."""
     failures: list[CaptureFailure] = []
     for event in events:
         match event:

@@ -29,8 +29,6 @@ _NAMED = "WHERE name = ?"
 
 
 class WorkerRecords(Records[WorkerInfo]):
-    """The recorded workers."""
-
     def __init__(self, path: Path) -> None:
         super().__init__(path, "workers", _COLUMNS, _worker)
 
@@ -71,8 +69,6 @@ class WorkerRecords(Records[WorkerInfo]):
             raise Taken(f"a worker named {new} already exists", hint="prong ps") from None
 
     def remove(self, name: str) -> None:
-        """Delete a record, if it exists."""
-
         def remove(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM workers WHERE name = ?", (name,))
             _remove_copy(self._copies, name)

@@ -24,8 +24,6 @@ _RESERVED = timedelta(seconds=60)
 
 
 class Life(Record, frozen=True):
-    """Liveness of a worker."""
-
     certain: Evidence | None
     """Final evidence, if nothing else needs to be checked."""
     pid: int | None = None
@@ -39,7 +37,6 @@ class Liveness(Record, frozen=True):
     terminals: Terminals
 
     def lives(self, workers: Sequence[WorkerInfo]) -> dict[str, Life]:
-        """Return the liveness of each worker by name."""
         results = {worker.name: self._without_terminal(worker) for worker in workers}
         panes: dict[str, list[Pane]] = defaultdict(list)
         for worker in workers:

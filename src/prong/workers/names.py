@@ -32,7 +32,6 @@ _SECOND = _words("""
 
 
 def checked(name: str, agents: Collection[str]) -> str:
-    """Return the name if it is valid."""
     hint = "use lowercase letters, digits and dashes, such as calm-otter"
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name!r} is not a valid worker name", hint=hint)
@@ -44,7 +43,6 @@ def checked(name: str, agents: Collection[str]) -> str:
 
 
 def free(name: str, agents: Collection[str], taken: Collection[str]) -> str:
-    """Return the name if it is valid and not taken."""
     if checked(name, agents) in taken:
         hint = "choose another name; prong ps --all lists those in use"
         raise Taken(f"a worker named {name} already exists", hint=hint)

@@ -60,7 +60,7 @@ class Terminals:
             raise Unavailable("no terminal found to open a pane in", hint=_HINT)
         return tmux
 
-    def place(self, wanted: Placement | None = None) -> Placement:
+    def place(self, wanted: Placement | None) -> Placement:
         return wanted or Placement(self._settings.place)
 
     def _with_sockets(self, environ: Mapping[str, str]) -> Mapping[str, str]:

@@ -60,8 +60,6 @@ class SentPrompt(Record, frozen=True):
 
 
 class WorkerPrompts(Record, frozen=True):
-    """Gives prompts to workers and reads what they answer."""
-
     stores: AgentStores
     sessions: SessionService
     states: WorkerStates
@@ -202,14 +200,16 @@ class WorkerPrompts(Record, frozen=True):
         None when the worker reached another state than idle; empty when the prompt started no turn.
         Raises `Busy` on timeout.
         """
-        status = self._finished(sent, timeout, until)
-        if status is not None and status.state is not WorkerState.IDLE:
-            return status, None
         if sent.run is not None:
+            status = self._end_of_run(sent, timeout, until)
+            if status is not None and status.state is not WorkerState.IDLE:
+                return status, None
             worker = self.states.records.get(sent.worker)
             status = status or self.states.status(sent.worker)
             return status, self._headless_answer(worker, sent.run)
-        assert status is not None
+        (status,) = self.states.wait([sent.worker], timeout=timeout, until=until)
+        if status.state is not WorkerState.IDLE:
+            return status, None
 
         def look() -> tuple[str | None, bool]:
             answer = self._own_answer(sent)
@@ -217,12 +217,10 @@ class WorkerPrompts(Record, frozen=True):
 
         return status, _once_written(look)
 
-    def _finished(
+    def _end_of_run(
         self, sent: SentPrompt, timeout: float, until: Collection[WorkerState]
     ) -> WorkerStatus | None:
         """Return the status that ended the wait; None if only this prompt's run is over."""
-        if sent.run is None:
-            return self.states.wait([sent.worker], timeout=timeout, until=until)[0]
         end = time.monotonic() + timeout
         # A new run begins only after the previous one ended.
         while headless.run_of(self.states.records.get(sent.worker)) == sent.run:
@@ -359,7 +357,6 @@ def _once_written(look: Callable[[], tuple[str | None, bool]]) -> str:
 
 
 def _is_only_a_seed(messages: list[Message]) -> bool:
-    """Return whether a session contains only a seed and its acknowledgement."""
     prompts = [item.text for item in messages if item.role == "user"]
     answer = "".join(
         item.text for item in messages if item.role == "assistant" and item.tool is None

@@ -239,7 +239,6 @@ class PaneSender(Record):
         )
 
     def _has_begun(self) -> bool:
-        """Return whether a new turn runs, or the worker ended since the prompt."""
         evidence = self._status().evidence
         if evidence.state is WorkerState.GONE:
             return True

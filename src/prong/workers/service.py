@@ -65,27 +65,20 @@ class WorkerService(Record, frozen=True, dict=True):
 
     @cached_property
     def states(self) -> WorkerStates:
-        """What workers do."""
         from prong.workers.states import WorkerStates
 
         return WorkerStates(
-            self.stores,
-            self.sessions,
-            self.records,
-            self.terminals,
-            import_events=self.code.take_in,
+            self.stores, self.sessions, self.records, self.terminals, self.code.take_in
         )
 
     @cached_property
     def prompts(self) -> WorkerPrompts:
-        """Prompts for workers, and their answers."""
         from prong.workers.prompts import WorkerPrompts
 
         return WorkerPrompts(self.stores, self.sessions, self.states, self.terminals, self.hooked)
 
     @cached_property
     def planner(self) -> WorkerPlanner:
-        """Plans of new workers."""
         from prong.workers.launch.plan import WorkerPlanner
 
         return WorkerPlanner(
@@ -94,7 +87,6 @@ class WorkerService(Record, frozen=True, dict=True):
 
     @cached_property
     def starter(self) -> WorkerStarter:
-        """Starts and restarts workers."""
         from prong.workers.launch.start import WorkerStarter
 
         return WorkerStarter(
@@ -109,14 +101,12 @@ class WorkerService(Record, frozen=True, dict=True):
 
     @cached_property
     def forks(self) -> WorkerForks:
-        """Forks that run as workers."""
         from prong.workers.launch.fork import WorkerForks
 
         return WorkerForks(self.fork_service, self.states, self.prompts, self.starter)
 
     @cached_property
     def cloner(self) -> WorkerCloner:
-        """Copies of workers with their workspaces."""
         from prong.workers.launch.clone import WorkerCloner
         from prong.workers.launch.clone_source import CloneSources
 
@@ -140,22 +130,19 @@ class WorkerService(Record, frozen=True, dict=True):
         """
         from prong.processes.process import end
 
-        status = self.states.glance(name)
+        status, liveness = self.states.glance(name), self.states.liveness
         if status.state in _AT_WORK and not force:
             raise Busy(f"{name} {_AT_WORK[status.state]}", hint=f"prong stop --force {name}")
         worker = status.worker
-        runs_in_pane = not self.states.liveness.has_ended(worker)
+        runs_in_pane = not liveness.has_ended(worker)
         if worker.process is not None:
             end(worker.process, _PATIENCE)
-        if worker.pane is not None and (
-            runs_in_pane or self.states.liveness.is_left_behind(worker)
-        ):
+        if worker.pane is not None and (runs_in_pane or liveness.is_left_behind(worker)):
             with suppress(NotFound):
                 self.terminals.of(worker.pane).close(worker.pane)
         return self.records.change(name, stopped=datetime.now(UTC))
 
     def rename(self, name: str, new: str) -> WorkerInfo:
-        """Give a worker another name."""
         from prong.workers import names
 
         worker = self.records.get(name)

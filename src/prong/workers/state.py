@@ -10,6 +10,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -111,10 +112,12 @@ class Lookout(Record):
         heard: Mapping[SessionRef, RecordedActivity],
     ) -> WorkerInfo:
         """Return the worker with its current session, and record a change."""
+        new = None
         if live is not None:
             new = live.session
         elif worker.headless and worker.session is None:
-            new = self._headless_session(worker)
+            with suppress(ProngError):  # its agent is no longer installed
+                new = headless.events(self.stores, worker).session_id
         else:
             new = self._heard_session(worker, heard)
         if new is None or new == worker.session:
@@ -126,12 +129,6 @@ class Lookout(Record):
         except ProngError as error:
             debug(__name__, "the session of %s was not recorded: %s", worker.name, error)
             return replace(worker, session=new, prompted=prompted)
-
-    def _headless_session(self, worker: WorkerInfo) -> str | None:
-        try:
-            return headless.events(self.stores, worker).session_id
-        except ProngError:  # its agent is no longer installed
-            return None
 
     def _heard_session(
         self, worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]
@@ -168,10 +165,8 @@ class Lookout(Record):
     ) -> list[Evidence]:
         if worker.headless:
             return [Evidence(WorkerState.BUSY, "process", worker.started)]
-        claims: list[Evidence] = []
         hook = _hook_claim(worker, heard)
-        if hook is not None:
-            claims.append(hook)
+        claims = [hook] if hook is not None else []
         if worker.prompted is not None:
             detail = COMMAND if worker.commanded else None
             claims.append(Evidence(WorkerState.BUSY, "prompt", worker.prompted, detail))
@@ -241,7 +236,6 @@ class Lookout(Record):
 
 
 def _hook_claim(worker: WorkerInfo, heard: RecordedActivity | None) -> Evidence | None:
-    """Convert a hook event to evidence, unless it belongs to an earlier run."""
     if heard is None or (worker.started and heard.time < worker.started - _TELL_APART):
         return None
     try:

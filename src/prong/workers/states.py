@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import inf
@@ -40,8 +40,6 @@ _MUCH = 1 << 18
 
 
 class WorkerStates(Record, frozen=True, dict=True):
-    """What the recorded workers do."""
-
     stores: AgentStores
     sessions: SessionService
     records: WorkerRecords
@@ -54,7 +52,6 @@ class WorkerStates(Record, frozen=True, dict=True):
         return Liveness(self.stores, self.terminals)
 
     def lookout(self) -> Lookout:
-        """Return a lookout for repeated checks."""
         return Lookout(self.stores, self.sessions, self.records, self.liveness)
 
     def all(self) -> list[WorkerStatus]:
@@ -195,7 +192,6 @@ class WorkerStates(Record, frozen=True, dict=True):
             )
 
     def _failed_start(self, worker: WorkerInfo) -> External:
-        """Build an error from the last output of the program."""
         screen, code = "", None
         if worker.pane is not None:
             with suppress(ProngError):
@@ -221,32 +217,28 @@ class WorkerStates(Record, frozen=True, dict=True):
 
     def described(self, found: Sequence[WorkerStatus]) -> list[WorkerStatus]:
         """Add to each status the last words of its session, and push failures."""
-        sessions = self._open_sessions(found)
-        result = [self._with_words(status, sessions) for status in found]
-        result = [replace(item, push_failure=push.failure(item.worker)) for item in result]
+        started = [
+            status.worker
+            for status in found
+            if status.worker.session and status.state is not WorkerState.STARTING
+        ]
+        sessions = {  # one scan per agent
+            session.ref: session
+            for agent in {worker.agent for worker in started} & set(self.stores)
+            for session in self.sessions.all(agent)
+        }
+        wanted = {SessionRef(worker.agent, worker.session or "") for worker in started}
+        result: list[WorkerStatus] = []
+        for status in found:
+            worker = status.worker
+            ref = SessionRef(worker.agent, worker.session or "")
+            session = sessions.get(ref) if ref in wanted else None
+            described = self._with_words(status, session) if session else status
+            result.append(replace(described, push_failure=push.failure(worker)))
         # The exit code takes a query to the terminal, so only for a single worker.
         return [self._with_exit_code(result[0])] if len(result) == 1 else result
 
-    def _open_sessions(self, found: Iterable[WorkerStatus]) -> dict[SessionRef, Session]:
-        """Return the sessions of workers from one scan per agent, except of starting workers."""
-        refs = {
-            SessionRef(status.worker.agent, status.worker.session)
-            for status in found
-            if status.worker.session and status.state is not WorkerState.STARTING
-        }
-        return {
-            session.ref: session
-            for agent in {ref.agent for ref in refs} & set(self.stores)
-            for session in self.sessions.all(agent)
-            if session.ref in refs
-        }
-
-    def _with_words(
-        self, status: WorkerStatus, sessions: Mapping[SessionRef, Session]
-    ) -> WorkerStatus:
-        session = sessions.get(SessionRef(status.worker.agent, status.worker.session or ""))
-        if session is None:
-            return status
+    def _with_words(self, status: WorkerStatus, session: Session) -> WorkerStatus:
         status = replace(status, turn=session.turn_count)
         words = self.stores[session.agent].last_words(session)
         if words is None or acknowledges_seed(words.prompt, words.said):

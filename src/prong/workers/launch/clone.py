@@ -7,6 +7,7 @@ copy is removed and made again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from math import inf
@@ -27,7 +28,7 @@ from prong.model.forks import Code, Fork, Launch
 from prong.model.record import Record, replace
 from prong.model.workers import NewSession, WorkerInfo
 from prong.workers import names
-from prong.workers.launch.clone_source import CloneOrigin, CloneSources, Moment, Prompted
+from prong.workers.launch.clone_source import CloneOrigin, CloneSources, Moment, Prompted, Rest
 from prong.workers.launch.start import WorkerStarter, draft_of
 from prong.workers.request import WorkerRequest
 from prong.workers.states import WorkerStates
@@ -45,8 +46,6 @@ class _Made(Record, frozen=True):
 
 
 class WorkerCloner(Record, frozen=True):
-    """Copies workers and sessions with their workspaces."""
-
     stores: AgentStores
     code: CodeService
     forks: ForkService
@@ -84,7 +83,7 @@ class WorkerCloner(Record, frozen=True):
                 push=worker.push,
             )
         self.starter.terminal(request)  # fail before anything is created
-        rest = self.sources.rest(timeout, waiting)
+        rest = Rest(self.sources, timeout, time.monotonic() + timeout, waiting)
         collision: Taken | None = None
         for _ in range(_ATTEMPTS):
             origin = rest.wait_for(origin)
@@ -179,7 +178,6 @@ class WorkerCloner(Record, frozen=True):
         return _Made(copy, self.starter.fork_draft(fork, request, source), fork.launch, fork)
 
     def _begun(self, origin: CloneOrigin, copy: WorkspaceCopy, request: WorkerRequest) -> _Made:
-        """Start a new session for the clone of an empty one."""
         store = self.stores.named(origin.agent).with_command(request.command)
         id_ = None if store.chooses_ids else str(uuid4())
         launch = store.begin(NewSession(id_, copy.folder))
@@ -208,7 +206,6 @@ class WorkerCloner(Record, frozen=True):
 
 
 def _with_copy(error: ProngError, made: _Made) -> ProngError:
-    """Add to an error where the copy is that could not be started."""
     if made.fork is not None:
         error.message += f"; the copy is there: {made.fork.child}"
         error.hint = f"prong run --resume {made.fork.child}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from prong.agents.stores import AgentStores
@@ -46,10 +47,6 @@ class CloneOrigin(Record, frozen=True):
             return self.worker.name
         return str(self.session.ref) if self.session else self.agent
 
-    @property
-    def headless(self) -> bool:
-        return self.worker is not None and self.worker.headless
-
 
 class Moment(Record, frozen=True):
     """Progress of a source's conversation at one moment."""
@@ -61,15 +58,12 @@ class Moment(Record, frozen=True):
 
 
 class CloneSources(Record, frozen=True):
-    """Finds what to clone, and tells what it does."""
-
     stores: AgentStores
     sessions: SessionService
     forks: ForkService
     states: WorkerStates
 
     def find(self, text: str) -> CloneOrigin:
-        """Find a worker or session by any of its names."""
         worker = self.states.current(text)
         if worker is not None:
             return self._of_worker(worker)
@@ -93,7 +87,6 @@ class CloneSources(Record, frozen=True):
         return CloneOrigin(worker.agent, worker.workspace, worker, session)
 
     def now(self, origin: CloneOrigin) -> CloneOrigin:
-        """Return an origin with the session that it has open now."""
         worker = self.states.current(origin.worker.name) if origin.worker else None
         return self._of_worker(worker) if worker is not None else origin
 
@@ -122,10 +115,6 @@ class CloneSources(Record, frozen=True):
         if signature_of(now.session) != before.signature and self.moment(now).last != before.last:
             raise Prompted
 
-    def rest(self, timeout: float, waiting: Callable[[str], None] = lambda _: None) -> Rest:
-        """Return a wait for idle sources; `waiting` is called with each new reason."""
-        return Rest(self, timeout, time.monotonic() + timeout, waiting)
-
 
 class Rest(Record):
     """Wait for an idle source, with one timeout for several waits."""
@@ -134,50 +123,37 @@ class Rest(Record):
     timeout: float
     end: float
     waiting: Callable[[str], None]
-    told: str = ""
+    """Called with each new reason."""
+    reason: str = ""
 
     def wait_for(self, origin: CloneOrigin) -> CloneOrigin:
         """Wait until a source is idle; return it with its session. Raises `Busy` on timeout."""
+        sources, pause = self.sources, 0.0
         while True:
             if origin.worker is not None:
-                self._wait_for_worker(origin.worker.name)
-                origin = self.sources.now(origin)
-            if not self.sources.is_at_work(origin):
+                with suppress(Busy):
+                    sources.states.wait([origin.worker.name], timeout=pause, until=_AT_REST)
+                origin = sources.now(origin)
+            if not sources.is_at_work(origin):
                 return origin
-            self._tell(f"{origin.label} is busy")
-            if time.monotonic() >= self.end:
-                raise self._too_long(origin.label)
-            time.sleep(min(_LOOK_EVERY, max(0.0, self.end - time.monotonic())))
-
-    def _wait_for_worker(self, name: str) -> None:
-        pause = 0.0
-        while True:
-            try:
-                self.sources.states.wait([name], timeout=pause, until=_AT_REST)
-            except Busy:
-                # A busy worker may need a person by now.
-                status = self.sources.states.status(name)
-                wants_a_person = status.state is WorkerState.WAITING
+            status = sources.states.status(origin.worker.name) if origin.worker else None
+            reason = f"{origin.label} is busy"
+            wants_a_person = status is not None and status.state is WorkerState.WAITING
+            if status is not None and wants_a_person:
                 detail = f" ({status.evidence.detail})" if status.evidence.detail else ""
-                self._tell(
-                    f"{name} is waiting for input{detail}" if wants_a_person else f"{name} is busy"
+                reason = f"{origin.label} is waiting for input{detail}"
+            if reason != self.reason:
+                self.reason = reason
+                self.waiting(reason)
+            left = self.end - time.monotonic()
+            if left <= 0:
+                hint = f"prong attach {origin.label}" if wants_a_person else "a longer --timeout"
+                raise Busy(
+                    f"{reason}, still after {self.timeout:g} s",
+                    hint=f"{hint}, or: prong fork {origin.label}",
+                    reason=reason,
+                    wants_a_person=wants_a_person,
                 )
-                pause = min(_PIECE, self.end - time.monotonic())
-                if pause <= 0:
-                    raise self._too_long(name, wants_a_person=wants_a_person) from None
-            else:
-                return
-
-    def _tell(self, reason: str) -> None:
-        if reason != self.told:
-            self.told = reason
-            self.waiting(reason)
-
-    def _too_long(self, label: str, *, wants_a_person: bool = False) -> Busy:
-        hint = f"prong attach {label}" if wants_a_person else "a longer --timeout"
-        return Busy(
-            f"{self.told}, still after {self.timeout:g} s",
-            hint=f"{hint}, or: prong fork {label}",
-            reason=self.told,
-            wants_a_person=wants_a_person,
-        )
+            pause = min(_PIECE, left)
+            if status is None or status.state in _AT_REST:
+                time.sleep(min(_LOOK_EVERY, left))

@@ -31,8 +31,6 @@ class ForkedWorker(Record, frozen=True):
 
 
 class WorkerForks(Record, frozen=True):
-    """Makes forks and runs them."""
-
     forks: ForkService
     states: WorkerStates
     prompts: WorkerPrompts

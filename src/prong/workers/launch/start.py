@@ -49,8 +49,6 @@ class _Opening(Record, frozen=True):
 
 
 class WorkerStarter(Record, frozen=True):
-    """Starts the programs of workers and records them."""
-
     stores: AgentStores
     forks: ForkService
     terminals: Terminals
@@ -323,7 +321,6 @@ def draft_of(
     command: str | tuple[str, ...],
     workspace: Path,
 ) -> WorkerInfo:
-    """Return the record of a worker that is to be started."""
     return WorkerInfo(
         name=name,
         agent=agent,
