@@ -45,11 +45,7 @@ def _collide(one: str, other: str) -> bool:
 
 
 def slug(text: str) -> str:
-    """Turn a text into a part of a branch name or a folder name.
-
-    Lower-case ASCII letters, digits and single dashes: no git, shell or terminal can misread these,
-    whoever wrote the text. Empty if nothing of the text is left.
-    """
+    """Turn a text into a part of a name that no git, shell or terminal can misread; maybe empty."""
     letters = unicodedata.normalize("NFKD", text[:_READ])
     plain = "".join(char for char in letters if not unicodedata.combining(char))
     result = re.sub(r"[^a-z0-9]+", "-", re.sub("['\u2019]", "", plain).lower()).strip("-")
@@ -71,18 +67,12 @@ class BranchNames:
         self._remote = [name for name in names if name.startswith("refs/remotes/")]
 
     def is_free(self, branch: str) -> bool:
-        """Tell whether a new branch can have this name and matches no branch that others pushed.
-
-        Case is ignored, because some file systems ignore it.
-        """
+        """Tell whether no branch has this name, here or at a remote, in any case of letters."""
         name = branch.lower()
         return not any(_collide(other, name) for other in self._own) and not any(
             other.endswith(f"/{name}") for other in self._remote
         )
 
     def ours(self, name: str) -> str:
-        """Return the default branch name of a worktree.
-
-        `prong-rate-limiting` instead of `prong/rate-limiting` if a branch `prong` exists.
-        """
+        """Return the default branch: `prong/x`, or `prong-x` if a branch `prong` exists."""
         return f"prong-{name}" if "prong" in self._own else f"prong/{name}"

@@ -71,11 +71,7 @@ class Capture:
         self._spool = state / "spool"
 
     def of(self, conversation: Conversation) -> dict[str, Snapshot]:
-        """Return the snapshots of a conversation by turn id, including abandoned turns.
-
-        `TurnKey.BASELINE` is the code before the first prompt, `TurnKey.START` that at the first
-        prompt of a fork, and `TurnKey.NEXT` plus a turn id that at the prompt after the turn.
-        """
+        """Return the snapshots by turn id, also of abandoned turns; see `TurnKey` for other ids."""
         self.take_in()
         recorded = self._recorded(conversation)
         existing, unknown = locate.present(recorded.values())
@@ -123,9 +119,10 @@ class Capture:
         forks = {fork.child: fork for fork in self._forks()}
         search = locate.SnapshotSearch(locate.lineage(conversation, forks))
         near = locate.near(conversation, forks)
-        search.everywhere(near)
+        for folder in near:
+            search.visit(folder)
         if any(map(locate.is_lost, near)):
-            search.somewhere(self._further_places(near))
+            search.visit_until_found(self._further_places(near))
         return search
 
     def _further_places(self, lost: Iterable[Path]) -> Iterator[Path]:
@@ -145,15 +142,12 @@ class Capture:
         return {SessionRef(*name) for name in self._records.sessions()}
 
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
-        """Add snapshots, changes and gaps to the turns of a conversation.
-
-        `lfs`: also find LFS files that were not downloaded, for which git lists a whole tree.
-        """
+        """Add snapshots, changes and gaps to turns; for those of LFS files, git lists a tree."""
         captured = self._caught_up(conversation)
-        turns = _all_turns(conversation)
+        turns = {turn.id: turn for turn in _all_turns(conversation)}
         gaps = self._gaps(conversation, turns, captured)
         if lfs:
-            of_turns = {turn.id: captured[turn.id] for turn in turns if turn.id in captured}
+            of_turns = {id_: captured[id_] for id_ in turns if id_ in captured}
             missing = code_gaps.of_lfs(of_turns.values())
             for id_, snapshot in of_turns.items():
                 if snapshot.commit in missing:
@@ -207,29 +201,27 @@ class Capture:
     def with_files_outside(self, conversation: Conversation) -> list[IncompleteSnapshot]:
         """List snapshots of turns that changed files outside the repository, newest first."""
         recorded = self._recorded(conversation)
-        gaps = self._gaps(conversation, conversation.turns, recorded)
-        found: list[IncompleteSnapshot] = []
-        for turn in reversed(conversation.turns):
-            outside = [gap for gap in gaps.get(turn.id, ()) if gap.kind is GapKind.OUTSIDE]
-            if outside:
-                found.append(IncompleteSnapshot(recorded[turn.id], tuple(outside)))
-        return found
+        turns = {turn.id: turn for turn in conversation.turns}
+        gaps = self._gaps(conversation, turns, recorded)
+        outside = {
+            id_: tuple(gap for gap in gaps.get(id_, ()) if gap.kind is GapKind.OUTSIDE)
+            for id_ in reversed(turns)
+        }
+        return [IncompleteSnapshot(recorded[id_], found) for id_, found in outside.items() if found]
 
     def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
         """Return what the captured code of a turn lacks; for None, of the start of the session."""
-        captured = self.of(conversation)
-        if turn is not None:
-            return self._gaps(conversation, [turn], captured).get(turn.id, ())
-        start = TurnKey.BASELINE
-        failures = self._failures.of_turns(conversation.session.ref, [start])
-        return code_gaps.of_turn(captured.get(start), failures.get(start))
+        id_ = turn.id if turn else TurnKey.BASELINE
+        return self._gaps(conversation, {id_: turn}, self.of(conversation)).get(id_, ())
 
     def _gaps(
-        self, conversation: Conversation, turns: Iterable[Turn], found: Mapping[str, Snapshot]
+        self,
+        conversation: Conversation,
+        by_id: Mapping[str, Turn | None],
+        found: Mapping[str, Snapshot],
     ) -> dict[str, tuple[CodeGap, ...]]:
         """Collect the gaps by turn id, for turns that have any."""
         session = conversation.session
-        by_id = {turn.id: turn for turn in turns}
         failures = self._failures.of_turns(session.ref, by_id)
         # A session still has the old paths of a repository that was moved.
         tops = [*self.tops(conversation), *(item.repo for item in found.values())] if found else []
@@ -237,15 +229,12 @@ class Capture:
         gaps: dict[str, tuple[CodeGap, ...]] = {}
         for id_, turn in by_id.items():
             snapshot = found.get(id_)
-            outside = code_gaps.outside(turn, session.cwd, inside) if snapshot else []
+            outside = code_gaps.outside(turn, session.cwd, inside) if snapshot and turn else []
             gaps[id_] = code_gaps.of_turn(snapshot, failures.get(id_), outside)
         return {id_: of_turn for id_, of_turn in gaps.items() if of_turn}
 
     def take_in(self) -> None:
-        """Record what hooks captured since the last call.
-
-        If that fails, the spool keeps the events for the next call.
-        """
+        """Record what hooks captured since the last call; if that fails, the spool keeps it."""
         try:
             with spool.taken(self._spool) as events:
                 captured, retried = self._snapshots_in(events)
@@ -289,7 +278,7 @@ class Capture:
             return snapshots.find(repo, beside)
         search = locate.SnapshotSearch([SessionRef(beside.agent, beside.session)])
         # A parent folder may belong to the repository.
-        search.somewhere(chain([repo], self._further_places([repo])))
+        search.visit_until_found(chain([repo], self._further_places([repo])))
         return [snapshot._replace(repo=repo) for snapshot in search.found]
 
     def _caught_up(self, conversation: Conversation) -> dict[str, Snapshot]:

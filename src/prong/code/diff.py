@@ -232,10 +232,7 @@ def _repository(folder: Path) -> Repository | None:
 
 
 def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    """Convert paths to be relative to the top; empty if the top itself is among them.
-
-    They are relative to the current folder if that is in the same repository, else to its top.
-    """
+    """Make paths relative to the top, from the current folder if that is in the repository."""
     current = _repository(Path.cwd()) if paths else None
     other = _repository(repo) if current else None
     start = top = repo
@@ -249,10 +246,7 @@ def _paths(repo: Path, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def pager(folder: Path) -> str | None:
-    """Return the diff pager from the user's git settings; "" if they want none.
-
-    The repository's own settings are ignored: anybody may have written them.
-    """
+    """Return the diff pager of the user, not of the repository; "" if they want none."""
     command = ("config", "-z", "--show-scope", "--get-regexp", r"^(core\.pager|pager\.diff)$")
     fields = os.fsdecode(Git(folder).ask(*command).output).split("\0")[:-1]
     settings: dict[str, str] = {}

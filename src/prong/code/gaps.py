@@ -43,11 +43,7 @@ def of_snapshot(snapshot: Snapshot) -> list[CodeGap]:
 
 
 def of_lfs(snapshots: Iterable[Snapshot]) -> dict[str, tuple[CodeGap, ...]]:
-    """List LFS files without content on this machine, by snapshot commit.
-
-    Runs git once per repository. Repositories that git cannot open are skipped, as are pointers
-    that git itself lacks, as in a partial clone.
-    """
+    """List LFS files without content on this machine, by commit, as far as git can tell."""
     by_repository: dict[Path, list[Snapshot]] = {}
     for snapshot in snapshots:
         common = common_of(snapshot.repo)

@@ -42,11 +42,7 @@ def read_pointer(path: str, content: bytes) -> Pointer | None:
 
 
 def pointers(git: Git, trees: Iterable[str]) -> dict[str, list[Pointer]]:
-    """Find the LFS pointers of each tree whose attributes mention LFS.
-
-    The first tree is listed in full, the others by their difference from it. So any number of
-    trees takes as many git processes as two.
-    """
+    """Find the LFS pointers of each tree with LFS; any number of trees takes as many processes."""
     first, *others = dict.fromkeys(trees)
     base = _listed(git, first)
     changed = {first: _Files(), **_changed(git, first, others)}

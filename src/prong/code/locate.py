@@ -42,25 +42,20 @@ class SnapshotSearch:
         """The repositories that were searched."""
         self.found: list[Snapshot] = []
 
-    def everywhere(self, folders: Iterable[Path]) -> None:
-        """Search all repositories that these folders lead to."""
-        for folder in folders:
-            self.found += self._there(folder)
+    def visit_until_found(self, folders: Iterable[Path]) -> None:
+        """Search until there are results."""
+        remaining = iter(folders)
+        while not self.found and (folder := next(remaining, None)):
+            self.visit(folder)
 
-    def somewhere(self, folders: Iterable[Path]) -> None:
-        """Search until something is found, unless there are results already."""
-        for folder in () if self.found else folders:
-            if self.found:
-                return
-            self.found += self._there(folder)
-
-    def _there(self, folder: Path) -> list[Snapshot]:
+    def visit(self, folder: Path) -> None:
+        """Search the repository that a folder leads to."""
         common = _repository(folder)
         if common is None or common in self.looked:
-            return []
+            return
         self.looked.append(common)
         if not _may_have_any(common):
-            return []
+            return
         try:
             snapshots = [
                 snapshot
@@ -71,15 +66,12 @@ class SnapshotSearch:
             top = _working_tree(common, folder) if snapshots else None
         except ProngError as error:
             debug(__name__, "cannot read what %s has: %s", common, error)
-            return []
-        return [snapshot._replace(repo=top) for snapshot in snapshots] if top else []
+            return
+        self.found += [snapshot._replace(repo=top) for snapshot in snapshots] if top else []
 
 
 def present(found: Iterable[Snapshot]) -> tuple[set[str], set[str]]:
-    """Return the commits that still exist where they were taken, and those that cannot be checked.
-
-    The latter need a disk that is not mounted, or git failed. All others were deleted there.
-    """
+    """Return the commits that exist, and those that cannot be looked for; others are gone."""
     existing: set[str] = set()
     unknown: set[str] = set()
     by_repo: dict[Path, set[str]] = defaultdict(set)

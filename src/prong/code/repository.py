@@ -131,10 +131,7 @@ def _branch(ref: bytes) -> str | None:
 
 
 def comes_along(folder: Path, other: Path) -> bool:
-    """Tell whether a folder's repository is nested in that of another, and captured with it.
-
-    Another worktree of the same repository is not, nor a repository that git ignores there.
-    """
+    """Tell whether a folder's repository is nested in another, and captured with it."""
     inner, outer = _top(folder), _top(other)
     # Usually both are the same, which needs no git.
     if inner is None or outer is None or outer not in inner.parents:

@@ -13,6 +13,7 @@ from prong.config import Config
 from prong.errors import ProngError
 from prong.model.code import Snapshot, TurnKey
 from prong.model.forks import Fork
+from prong.model.record import Record
 from prong.model.sessions import CodeGap, Conversation, Turn
 from prong.model.workers import WorkerInfo
 
@@ -25,28 +26,17 @@ if TYPE_CHECKING:
     from prong.session.service import SessionService
 
 
-class CodeService:
-    def __init__(
-        self,
-        sessions: SessionService,
-        stores: Mapping[str, AgentStore],
-        settings: Config,
-        database: Callable[[], Path] | None,
-        forks: Callable[[], list[Fork]],
-        workers: Callable[[], Iterable[WorkerInfo]],
-        state: Path,
-    ) -> None:
-        """Serve the code of `sessions`. `forks` and `workers` return what is recorded.
+class CodeService(Record, frozen=True, dict=True):
+    """Captures, compares and restores the code of turns."""
 
-        `database` returns the path of a sound state.db; None if nothing is remembered.
-        """
-        self._sessions = sessions
-        self._stores = stores
-        self._settings = settings
-        self._database = database
-        self._forks = forks
-        self._workers = workers
-        self._state = state
+    sessions: SessionService
+    stores: Mapping[str, AgentStore]
+    settings: Config
+    database: Callable[[], Path] | None
+    """Returns the path of a sound state.db; None if nothing is remembered."""
+    forks: Callable[[], list[Fork]]
+    workers: Callable[[], Iterable[WorkerInfo]]
+    state: Path
 
     @cached_property
     def capture(self) -> Capture:
@@ -54,31 +44,26 @@ class CodeService:
         from prong.code.capture import Capture
 
         def folders() -> Iterator[Path]:
-            return locate.of_sessions(self._sessions.all(), self._forks())
+            return locate.of_sessions(self.sessions.all(), self.forks())
 
-        if self._database is not None:
-            self._database()
-        limit = self._settings.snapshots.limit
-        agent_folders = partial(locate.of_agents, self._stores)
-        return Capture(self._state, self._forks, limit, folders, agent_folders)
+        if self.database is not None:
+            self.database()
+        limit = self.settings.snapshots.limit
+        agent_folders = partial(locate.of_agents, self.stores)
+        return Capture(self.state, self.forks, limit, folders, agent_folders)
 
     @cached_property
     def worktrees(self) -> ManagedWorktrees:
         from prong.code.worktrees.status import ManagedWorktrees
 
-        root = self._settings.workspace.root or paths.worktrees_dir()
+        root = self.settings.workspace.root or paths.worktrees_dir()
         return ManagedWorktrees(
-            root,
-            self._sessions.all,
-            self._forks,
-            self._workers,
-            self._stores,
-            self.capture.take_in,
+            root, self.sessions.all, self.forks, self.workers, self.stores, self.capture.take_in
         )
 
     def capture_in_use(self) -> Capture | None:
         """Return the snapshot service, or None without loading it if no snapshot was ever taken."""
-        is_used = self._database is not None and (self._state / "state.db").exists()
+        is_used = self.database is not None and (self.state / "state.db").exists()
         return self.capture if is_used else None
 
     def take_in(self) -> None:
@@ -87,17 +72,17 @@ class CodeService:
 
     def recorded(self) -> RecordedCode | None:
         """Return what is recorded of snapshots now; None if no snapshot was ever taken."""
-        has_database = (self._state / "state.db").exists()
-        if self._database is None or not (has_database or (self._state / "spool").exists()):
+        has_database = (self.state / "state.db").exists()
+        if self.database is None or not (has_database or (self.state / "spool").exists()):
             return None
         from prong.code.recorded import RecordedCode
 
         if has_database:
-            self._database()
-        return RecordedCode(self._state)
+            self.database()
+        return RecordedCode(self.state)
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
-        return self.capture.of(conversation) if self._database else {}
+        return self.capture.of(conversation) if self.database else {}
 
     def captured(self, conversation: Conversation) -> CapturedCode:
         from prong.code.turn_code import CapturedCode
@@ -115,41 +100,38 @@ class CodeService:
 
     def with_code(self, conversation: Conversation, *, lfs: bool = True) -> Conversation:
         """Add snapshots to the turns of a conversation; with `lfs`, also list missing LFS files."""
-        return self.capture.with_code(conversation, lfs=lfs) if self._database else conversation
+        return self.capture.with_code(conversation, lfs=lfs) if self.database else conversation
 
     def gaps(self, conversation: Conversation, turn: Turn | None) -> tuple[CodeGap, ...]:
         """Return what the captured code of a turn lacks; for None, of the start of the session."""
-        return self.capture.gaps(conversation, turn) if self._database else ()
+        return self.capture.gaps(conversation, turn) if self.database else ()
 
     def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
         return self.capture.keep(conversation, again=again)
 
     def diff(self, first: str, second: str | None = None, paths: Sequence[str] = ()) -> CodeDiff:
-        """Diff the code of `SESSION[@TURN]`, `SESSION@A..B`, or of two sessions.
-
-        `paths` limits the diff to these files and folders.
-        """
+        """Diff `SESSION[@TURN]`, `SESSION@A..B`, or two sessions, limited to these paths."""
         from prong.code import diff
 
         if second is None:
             first, second = diff.ends(first)
 
         def resolved(text: str) -> tuple[CapturedCode, str | None]:
-            target = self._sessions.resolve(text)
-            return self.captured(self._sessions.conversation(target.session)), target.turn
+            target = self.sessions.resolve(text)
+            return self.captured(self.sessions.conversation(target.session)), target.turn
 
         def point(text: str) -> CodePoint:
             code, turn = resolved(text)
             if turn is None:
                 return diff.latest(code)
-            return diff.point(code, self._sessions.turn(code.conversation, turn))
+            return diff.point(code, self.sessions.turn(code.conversation, turn))
 
         if second is not None:
             return diff.compared(point(first), point(second), paths)
         code, turn = resolved(first)
         if turn is None:
             return diff.whole(code, paths)
-        return diff.of_turn(code, self._sessions.turn(code.conversation, turn), paths)
+        return diff.of_turn(code, self.sessions.turn(code.conversation, turn), paths)
 
     def change_of(self, conversation: Conversation, turn: Turn) -> CodeDiff:
         from prong.code import diff

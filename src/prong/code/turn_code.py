@@ -116,10 +116,7 @@ def repository_of(session: Session) -> Path | None:
 
 
 def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None:
-    """Return the commit that a branch was at; None before its first one.
-
-    From the reflog of the branch, or, if that does not go back far enough, the last older commit.
-    """
+    """Return the commit that a branch was at, by its reflog, else by the times of commits."""
     git = Git(repo)
     name = f"refs/heads/{branch}"
     if branch is None or not git.ask("show-ref", "--verify", "--quiet", name).ok:
@@ -135,11 +132,7 @@ def nearest_commit(repo: Path, branch: str | None, when: datetime) -> str | None
 
 
 def since(repo: Path, branch: str | None, when: datetime) -> CodeSince | None:
-    """Count commits and files written after a turn; None if there are none.
-
-    Differences from the commit of that time may be the work of the turn itself, or of an earlier
-    one. So only files written after it count.
-    """
+    """Count commits and files written after a turn: older differences may be its own work."""
     git = Git(repo)
     names = set(changed_files(git))
     before = nearest_commit(repo, branch, when)

@@ -63,10 +63,7 @@ def write_new(
 
 
 def link_new(staged: Path, target: Path) -> None:
-    """Give a file a new name. Raises `FileExistsError` if it is taken; renaming would overwrite.
-
-    The old name may remain.
-    """
+    """Give a file a new name, maybe beside the old one; `FileExistsError` if it is taken."""
     try:
         os.link(staged, target)
     except FileExistsError:
@@ -110,10 +107,7 @@ def sync_folder(path: Path) -> None:
 
 
 def locked(descriptor: int, patience: float, *, shared: bool = False) -> bool:
-    """Lock an open file or folder until it is closed; False on timeout.
-
-    Also True on file systems without locks, where there is nothing to wait for.
-    """
+    """Lock an open file or folder; False on timeout, True where there are no locks."""
     deadline = time.monotonic() + patience
     while True:
         try:

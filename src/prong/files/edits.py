@@ -65,10 +65,7 @@ def read(path: Path) -> bytes | None:
 
 
 class Backups:
-    """Original contents of changed files, one record each.
-
-    Two changes can affect the same file, so each owner has its own records.
-    """
+    """Original contents of changed files: one record for each file and owner of a change."""
 
     def __init__(self, folder: Path, owner: str) -> None:
         self._folder = folder

@@ -52,27 +52,18 @@ class Publication:
     _published: bool = False
 
     def stage(self, target: Path, *, optional: bool = False) -> Path:
-        """Return where to write the file or folder that will be published at `target`.
-
-        An `optional` one may be shared with other sessions: it is skipped if it exists.
-        """
+        """Return where to write what goes to `target`; skip an `optional` one that exists."""
         folder = self._staging_beside(target.parent)
         staged = folder / f"{len(self._moves)}-{target.name}"
         self._moves.append(_Move(staged, target, optional))
         return staged
 
     def hurry(self, staged: Path) -> None:
-        """Start flushing a finished file to disk in the background.
-
-        `publish` does it again and reports errors; `sync_folder` reports none.
-        """
+        """Start flushing a finished file to disk; `publish` repeats it, and reports errors."""
         Thread(target=sync_folder, args=(staged,), daemon=True).start()
 
     def publish(self, session_file: Path) -> None:
-        """Move all staged files to their destination, `session_file` last.
-
-        Raises `Taken` if it exists; then nothing was published.
-        """
+        """Move the staged files to their places, the session file last: `Taken` if that exists."""
         self.check()
         assert self._journal is not None, "nothing was staged"
         self._moves.sort(key=lambda move: move.target == session_file)
@@ -174,10 +165,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def undo(path: Path) -> list[Path]:
-    """Clean up after a killed process, by its journal, and return the removed paths.
-
-    Raises `OSError` if something cannot be removed; then the journal stays.
-    """
+    """Clean up after a killed process; if that fails, its journal stays. Returns removed paths."""
     journal = Journal.open(path)
     if journal is None:
         return []

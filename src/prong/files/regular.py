@@ -39,10 +39,7 @@ def read_regular(path: Path | str, limit: int = LIMIT) -> bytes:
 
 
 def objects_in(content: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file, one in each line.
-
-    A partial line, from a crash or a full disk, is skipped: what it announces never happened.
-    """
+    """Yield JSON objects, one a line. What a partial line announces never happened."""
     import json  # slow to import
 
     for line in content.split(b"\n"):
@@ -53,10 +50,7 @@ def objects_in(content: bytes) -> Iterator[dict[str, Any]]:
 
 
 def refuse_special(folder: Path | str) -> None:
-    """Raise `ValueError` if a folder contains anything but regular files and folders.
-
-    For folders that a library reads itself. Missing files and folders are ignored.
-    """
+    """Raise `ValueError` if a folder that a library will read contains special files."""
     for parent, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(parent, name)  # noqa: PTH118 -- the hook starts no Path for it

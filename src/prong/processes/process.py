@@ -56,10 +56,7 @@ def _start(pid: int) -> str | None:
 
 
 def end(process: Process, patience: float = 5.0) -> bool:
-    """Terminate a process, by force if it does not end in time. False if it was not running.
-
-    A process group leader is terminated with its group.
-    """
+    """Terminate a process with its group, in the end by force; False if it was not running."""
     import signal  # most callers terminate nothing
 
     if not is_alive(process):
@@ -115,10 +112,7 @@ def descendants(pids: Iterable[int]) -> dict[int, list[int]]:
 
 
 def locks() -> list[tuple[int, int]] | None:
-    """Return inode and owner of all locked files; None on systems that do not list them.
-
-    psutil does not support locks.
-    """
+    """Return inode and owner of all locked files, which psutil cannot tell; None if unknown."""
     try:
         rows = [line.split() for line in _LOCKS.read_text().splitlines()]
     except OSError:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from prong.errors import Unavailable
 from prong.files import atomic
 from prong.files.regular import read_regular
+from prong.model.record import Record
 from prong.model.sessions import Program
 
 TIMEOUT = 20.0
@@ -20,17 +21,17 @@ _COLOURS = ("CLICOLOR_FORCE", "FORCE_COLOR")
 """User settings that make programs colour their help, which would hide the flags."""
 
 
-class Programs:
+class Programs(Record, frozen=True):
     """Checks what programs support, once per version."""
 
-    def __init__(self, memory: Path | None = None, *, needed: bool = True) -> None:
-        """`memory` is a cache file. Without `needed`, nothing is ever checked."""
-        self._memory = memory
-        self._needed = needed
+    memory: Path | None = None
+    """A cache file."""
+    needed: bool = True
+    """If False, nothing is ever checked."""
 
     def require(self, program: Program) -> None:
         """Raise `Unavailable` unless the program is installed and has every required flag."""
-        if not self._needed:
+        if not self.needed:
             return
         path = shutil.which(program.name)
         if path is None:
@@ -49,18 +50,18 @@ class Programs:
         if version in remembered:
             return []
         missing = missing_flags(path, flags)
-        if missing == [] and self._memory is not None:
+        if missing == [] and self.memory is not None:
             # Entries of other versions are obsolete.
             kept = [entry for entry in remembered if entry[0] != path or entry[:3] == version[:3]]
             with suppress(OSError):
                 content = json.dumps([*kept, version]).encode()
-                atomic.write_private(self._memory, content, sync=False)
+                atomic.write_private(self.memory, content, sync=False)
         return missing
 
     def _recall(self) -> list[Any]:
-        if self._memory is not None:
+        if self.memory is not None:
             with suppress(OSError, ValueError):
-                entries: Any = json.loads(read_regular(self._memory))
+                entries: Any = json.loads(read_regular(self.memory))
                 return cast(list[Any], entries) if isinstance(entries, list) else []
         return []
 

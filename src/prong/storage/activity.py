@@ -5,13 +5,13 @@ Hooks report it. Each session has one row; the newest report wins, in whatever o
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from prong.model.record import Record, asdict, convert
 from prong.model.sessions import SessionRef
-from prong.storage.rows import Records, name_bytes, path_in, time_column
+from prong.storage.rows import Records, name_bytes, path_in, time_column, time_in
 
 _COLUMNS = ("agent", "session", "state", "detail", "time", "cwd", "worker")
 _UPDATE = """
@@ -72,7 +72,7 @@ def from_events(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
                 "state": str(state),
                 "time": str(at),
             }:
-                ref, time = SessionRef(agent, session), _time(at)
+                ref, time = SessionRef(agent, session), time_in(at)
                 if time is not None and f"{ref} {state}".isprintable():
                     detail, cwd = _word(event.get("detail")), path_in(event.get("cwd"))
                     worker = _word(event.get("worker"))
@@ -84,13 +84,6 @@ def from_events(events: Iterable[dict[str, Any]]) -> list[RecordedActivity]:
 
 def _word(value: Any) -> str | None:
     return value if isinstance(value, str) and value.isprintable() else None
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
-        return None
 
 
 def _row(activity: RecordedActivity) -> dict[str, Any]:

@@ -12,10 +12,7 @@ from prong.paths import private_dir
 
 
 class CacheFile:
-    """A sqlite file that is replaced when it is damaged or of another version.
-
-    If it cannot be opened, it contains nothing and keeps nothing. No message is shown.
-    """
+    """A sqlite file that is replaced when damaged or of another version, and may be missing."""
 
     def __init__(self, path: Path | None, version: int, schema: str) -> None:
         """Open or create it. Without a path, nothing is kept."""

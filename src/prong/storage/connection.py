@@ -27,9 +27,20 @@ from prong.log import debug
 from prong.model.record import replace
 from prong.paths import private_dir
 from prong.storage import repairs
-from prong.storage.file import Identity, alone, connect, identity, refuse_special, shared
+from prong.storage.file import (
+    Identity,
+    alone,
+    busy,
+    connect,
+    damaged,
+    explained,
+    identity,
+    is_busy,
+    is_suspicious,
+    refuse_special,
+    shared,
+)
 from prong.storage.migrations import is_complete, is_current, migrate, refuse_newer
-from prong.storage.problems import busy, damaged, explained, is_busy, is_suspicious
 from prong.storage.salvage import examine, mend
 
 PATIENCE = 5.0
@@ -70,10 +81,7 @@ def write(path: Path, action: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def problem_with(path: Path) -> str | None:
-    """Return why nothing can be recorded, or None. Creates no files.
-
-    This reads the whole file. A damaged file is repaired.
-    """
+    """Return why nothing can be recorded, or None. Reads the whole file and repairs damage."""
     if identity(path) is None:
         if path.is_symlink():
             return f"{path} is a link to nothing"

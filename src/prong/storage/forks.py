@@ -44,11 +44,7 @@ class ForkRecords(Records[Fork]):
         super().__init__(path, "forks", (*_FIELDS, *_IDENTITIES), _fork)
 
     def add(self, *forks: Fork) -> None:
-        """Record forks, all or none.
-
-        A session has one parent. An earlier record of the same child is replaced, because the
-        caller that created the fork knows more than a rebuilt record.
-        """
+        """Record forks, all or none, in place of earlier, rebuilt records of the same sessions."""
         if not forks:
             return
 

@@ -157,10 +157,7 @@ def migrate(connection: sqlite3.Connection, last: int | None = None) -> None:
 
 
 def is_complete(connection: sqlite3.Connection) -> bool:
-    """Whether every table and column of the file's version exists; additional ones do no harm.
-
-    A file without a version must be empty.
-    """
+    """Whether all tables and columns of the file's version exist; without one it must be empty."""
     number = version(connection)
     if number <= 0:
         return number == 0 and not _columns(connection)

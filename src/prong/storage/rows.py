@@ -26,6 +26,14 @@ def path_in(value: Any) -> str | None:
     return value
 
 
+def time_in(text: str) -> datetime | None:
+    """Return a time that a hook reported, if it is one."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return None
+
+
 def time_column(time: datetime) -> str:
     """Encode a time in one format, so that sqlite can compare them."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
@@ -44,10 +52,7 @@ def as_column(value: Any) -> Any:
 
 
 class Records(Generic[T]):
-    """The rows of one table as records. Reads are best effort; writes raise.
-
-    Columns contain text, numbers and, as bytes, names of files and branches.
-    """
+    """The rows of one table. Reads are best effort; writes raise. Names of files are bytes."""
 
     def __init__(
         self,

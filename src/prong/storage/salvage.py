@@ -17,9 +17,8 @@ from prong.errors import Unsupported
 from prong.files.atomic import create_private, link_new, sync_folder
 from prong.log import debug
 from prong.storage import repairs
-from prong.storage.file import beside, connect
+from prong.storage.file import beside, connect, is_suspicious
 from prong.storage.migrations import is_complete, migrate, refuse_newer, tables
-from prong.storage.problems import is_suspicious
 
 _HEAD = 100
 """Size in bytes of the database header, in the first page."""

@@ -6,8 +6,7 @@ The commits contain the same facts; this table lets a list of turns avoid one gi
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from prong.model.code import Snapshot, TurnKey
 from prong.model.record import Record, asdict, convert
 from prong.model.sessions import SessionRef
 from prong.storage.connection import read
-from prong.storage.rows import Records, as_column, name_bytes, path_in, time_column
+from prong.storage.rows import Records, as_column, name_bytes, path_in, time_column, time_in
 
 _RENAMED = {"repo": "repository", "commit": "commit_id", "number": "turn"}
 _COLUMNS = tuple(_RENAMED.get(field, field) for field in Snapshot._fields)
@@ -42,7 +41,7 @@ class SnapshotRecords(Records[Snapshot]):
     def turn_ids(self) -> set[str]:
         """Return the ids of all turns with a snapshot, across sessions."""
         rows = read(self.path, "SELECT DISTINCT turn_id FROM snapshots")
-        return {str(row[0]) for row in rows if TurnKey("", "", str(row[0])).is_turn}
+        return {str(id_) for (id_,) in rows if TurnKey("", "", str(id_)).is_turn}
 
     def among(self, agent: str, turn_ids: Collection[str]) -> set[str]:
         """Return those of an agent's turns that have a snapshot, without reading all records."""
@@ -161,11 +160,9 @@ def failures_in(events: Iterable[Mapping[str, Any]]) -> list[CaptureFailure]:
                 "time": str(time),
             }:
                 reason = event.get("degraded") or "unknown reason"
-                key = TurnKey(agent, session, turn_id)
-                with suppress(ValueError):
-                    when = datetime.fromisoformat(time).astimezone(UTC)
-                    folder = path_in(event.get("cwd"))
-                    path = Path(folder) if folder else None
+                key, when = TurnKey(agent, session, turn_id), time_in(time)
+                if when is not None:
+                    path = Path(name) if (name := path_in(event.get("cwd"))) else None
                     failures.append(CaptureFailure(key, when, str(reason), path))
             case _:
                 pass

@@ -7,7 +7,7 @@ Keys, tokens and prompts are not stored.
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -38,7 +38,7 @@ class WorkerRecords(Records[WorkerInfo]):
 
         def add(connection: sqlite3.Connection) -> None:
             connection.execute(f"INSERT {self._into}", row)
-            _keep_copy(self._copies, row)
+            self._keep_copy(row)
 
         try:
             write(self.path, add)
@@ -71,7 +71,7 @@ class WorkerRecords(Records[WorkerInfo]):
     def remove(self, name: str) -> None:
         def remove(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM workers WHERE name = ?", (name,))
-            _remove_copy(self._copies, name)
+            self._remove_copy(name)
 
         write(self.path, remove)
 
@@ -94,12 +94,37 @@ class WorkerRecords(Records[WorkerInfo]):
 
     def copies(self) -> list[WorkerInfo]:
         """Return every worker that has a copy, oldest first."""
-        rows = (tuple(map(row.get, _COLUMNS)) for row in _copied_rows(self._copies))
+        rows: list[list[Any]] = []
+        for file in (self.path.parent / "workers").glob("*.json"):
+            try:
+                copy: dict[str, Any] = json.loads(read_regular(file))
+                row = cast(dict[str, Any], copy["row"])
+                row |= {key: os.fsencode(row[key]) for key in copy["bytes"]}
+                rows.append([row.get(column) for column in _COLUMNS])
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                debug(__name__, "the copy %s cannot be read: %s", file, error)
         return sorted(self._decoded(rows), key=lambda one: one.created)
 
-    @property
-    def _copies(self) -> Path:
-        return self.path.parent / "workers"
+    # How a worker was started is known nowhere else: a headless one has no process between turns,
+    # and a running process does not reveal the options prong gave it. So each record has a copy in
+    # a file, written in the transaction that changes the record, so that it is always as new.
+
+    def _copy(self, name: str) -> Path:
+        return self.path.parent / "workers" / f"{name}.json"
+
+    def _keep_copy(self, row: Mapping[str, Any]) -> None:
+        # File names need not be valid text.
+        encoded = [key for key, item in row.items() if isinstance(item, bytes)]
+        texts = {key: os.fsdecode(item) if key in encoded else item for key, item in row.items()}
+        try:
+            content = json.dumps({"row": texts, "bytes": encoded}).encode()
+            atomic.write_private(self._copy(row["name"]), content)
+        except OSError as error:
+            debug(__name__, "no copy of the record of %s: %s", row["name"], error)
+
+    def _remove_copy(self, name: str) -> None:
+        with suppress(OSError):
+            self._copy(name).unlink(missing_ok=True)
 
     def _save(self, connection: sqlite3.Connection, name: str, worker: WorkerInfo) -> None:
         row = _row(worker)
@@ -108,8 +133,8 @@ class WorkerRecords(Records[WorkerInfo]):
         if connection.execute(update, {**row, "old_name": name}).rowcount == 0:
             raise NotFound(f"no worker named {name}", hint="prong ps")
         if name != worker.name:
-            _remove_copy(self._copies, name)
-        _keep_copy(self._copies, row)
+            self._remove_copy(name)
+        self._keep_copy(row)
 
 
 def _row(worker: WorkerInfo) -> dict[str, Any]:
@@ -138,39 +163,3 @@ def _worker(row: dict[str, Any]) -> WorkerInfo:
         "process": Process(row["pid"], row["pid_started"]) if row["pid"] else None,
     }
     return convert(fields, WorkerInfo)
-
-
-# Copies of records, one file each. How a worker was started is known nowhere else: a headless one
-# has no process between turns, and a running process does not reveal the options prong gave it.
-# Copies are written in the transaction that changes the record, so they are always as new.
-
-
-def _keep_copy(folder: Path, row: Mapping[str, Any]) -> None:
-    """Write the copy of a record, if possible, replacing an older one."""
-    # File names need not be valid text.
-    encoded = [key for key, item in row.items() if isinstance(item, bytes)]
-    texts = {key: os.fsdecode(item) if key in encoded else item for key, item in row.items()}
-    try:
-        content = json.dumps({"row": texts, "bytes": encoded}).encode()
-        atomic.write_private(_copy(folder, row["name"]), content)
-    except OSError as error:
-        debug(__name__, "no copy of the record of %s: %s", row["name"], error)
-
-
-def _remove_copy(folder: Path, name: str) -> None:
-    with suppress(OSError):
-        _copy(folder, name).unlink(missing_ok=True)
-
-
-def _copied_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
-    for file in folder.glob("*.json"):
-        try:
-            copy: dict[str, Any] = json.loads(read_regular(file))
-            row = cast(dict[str, Any], copy["row"])
-            yield {**row, **{key: os.fsencode(row[key]) for key in copy["bytes"]}}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            debug(__name__, "the copy %s cannot be read: %s", file, error)
-
-
-def _copy(folder: Path, name: str) -> Path:
-    return folder / f"{name}.json"

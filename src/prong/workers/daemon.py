@@ -49,10 +49,7 @@ class Daemon:
         body: Mapping[str, Any] | None = None,
         timeout: float | None = _SLOW,
     ) -> dict[str, Any]:
-        """Send a request and return the answer; raise an error of the daemon as its own type.
-
-        Raises `Unavailable` when the daemon does not run, or ended before it answered.
-        """
+        """Send a request; return the answer or raise its error, `Unavailable` without a daemon."""
         from http.client import HTTPException
 
         from prong.workers.daemon_socket import Connection

@@ -63,10 +63,7 @@ class Liveness(Record, frozen=True):
         return self.lives([worker])[worker.name].certain is not None
 
     def is_left_behind(self, worker: WorkerInfo) -> bool:
-        """Return whether a pane only shows the output of a program that ended.
-
-        After a restart of the terminal, the pane id may belong to another program.
-        """
+        """Return whether a pane only shows the output of a program that ended."""
         if worker.pane is None:
             return False
         try:

@@ -82,10 +82,7 @@ class WorkerPrompts(Record, frozen=True):
             self._type(self.states.records.get(name), text, as_command=as_command)
 
     def ask(self, name: str, text: str, *, as_command: bool = False) -> SentPrompt | None:
-        """Send a prompt to an idle worker, so that its answer can be identified.
-
-        Returns None and sends nothing when the worker is busy.
-        """
+        """Send a prompt whose answer is awaited; return None if the worker is busy."""
         text = _something(text)
         if self.states.records.get(name).headless:
             try:
@@ -119,10 +116,7 @@ class WorkerPrompts(Record, frozen=True):
         *,
         as_command: bool = False,
     ) -> WorkerInfo:
-        """Start the next turn of a headless worker; return once its process runs.
-
-        Raises `Busy` during another turn. `env` applies to this turn only.
-        """
+        """Start the next turn of a headless worker, with `env` for it alone, unless it is busy."""
         with self.alone(name):
             # Another sender may have been faster, and only the output may tell the session id.
             worker = self.states.glance(name).worker
@@ -159,10 +153,7 @@ class WorkerPrompts(Record, frozen=True):
 
     @contextmanager
     def alone(self, name: str) -> Generator[None]:
-        """Hold the lock of a worker.
-
-        Two texts pasted at once would become one prompt; two programs would write one session.
-        """
+        """Lock a worker: two texts would become one prompt, two programs write one session."""
         with held(self._folder / f"{name}.lock", _PATIENCE) as is_free:
             if not is_free:
                 raise Busy(f"another process is talking to {name}", hint=f"prong status {name}")
@@ -318,10 +309,7 @@ class WorkerPrompts(Record, frozen=True):
 
 
 def own_turn(new: Sequence[Turn], sent: SentPrompt) -> Turn | None:
-    """Find the turn of a prompt; for a command, whose turn has another text, the first turn.
-
-    Another sender's prompt may have come first, so other turns do not count.
-    """
+    """Find the turn of a prompt among others'; that of a command has another text, so the first."""
     if sent.typed is None:
         return new[0] if new else None
     texts = (sent.text.split(), sent.typed.split())

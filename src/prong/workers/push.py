@@ -12,10 +12,7 @@ from prong.redaction.secrets import mask
 
 
 def failure(worker: WorkerInfo) -> str | None:
-    """Return why the last push failed; None when the remote is up to date.
-
-    The text comes from the remote, so it is masked and made printable.
-    """
+    """Return why the last push failed, masked, as it is the remote's text; None if up to date."""
     if worker.push is None or worker.worktree is None:
         return None
     reason = push.failure(worker.worktree, worker.push) or ""

@@ -71,10 +71,7 @@ class InputLine:
         return False
 
     def is_taken(self) -> bool:
-        """Return whether the text has left the place where it was seen.
-
-        Earlier prompts further up look the same. A hint below may come and go.
-        """
+        """Return whether the text has left its place; earlier prompts further up look the same."""
         if not self._shown:
             return False
         lines = self._lines()
@@ -91,10 +88,7 @@ class InputLine:
         return self._agent.input_on(screen) if screen else None
 
     def holds_draft(self) -> bool:
-        """Return whether the input line certainly contains a person's draft.
-
-        A suggestion of the agent is no draft: the cursor is in front of it.
-        """
+        """Return whether a person's draft is there; a suggestion has the cursor in front of it."""
         text = self.text()
         if not text or not isinstance(self._terminal, HasCursor):
             return False
@@ -126,10 +120,7 @@ class InputLine:
 
 
 def presses(text: str) -> int:
-    """Return the minimum number of Backspace presses that delete a text.
-
-    A non-ASCII character may combine with the letter before, and be deleted with it.
-    """
+    """Return how often to press Backspace at least: a non-ASCII character may go with a letter."""
     return sum(1 for char in text if char == "\n" or " " <= char <= "~")
 
 

@@ -107,8 +107,7 @@ class WorkerService(Record, frozen=True, dict=True):
 
     @cached_property
     def cloner(self) -> WorkerCloner:
-        from prong.workers.launch.clone import WorkerCloner
-        from prong.workers.launch.clone_source import CloneSources
+        from prong.workers.launch.clone import CloneSources, WorkerCloner
 
         return WorkerCloner(
             self.stores,

@@ -133,10 +133,7 @@ class Lookout(Record):
     def _heard_session(
         self, worker: WorkerInfo, heard: Mapping[SessionRef, RecordedActivity]
     ) -> str | None:
-        """Return the newest session in the hook events of a worker since its current one.
-
-        None during a turn: the worker may have started another agent, which inherits its name.
-        """
+        """Return the newest session in hook events; a turn may have started another agent."""
         own = heard.get(_ref(worker))
         if own is not None and own.state in (WorkerState.BUSY, WorkerState.WAITING):
             return None

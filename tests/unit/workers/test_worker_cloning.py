@@ -16,7 +16,7 @@ from prong.errors import Busy, NotFound, ProngError, Taken, UsageError
 from prong.model.record import replace
 from prong.model.workers import RunOptions, WorkerInfo, WorkerState
 from prong.testing.home import IsolatedHome
-from prong.workers.launch import clone_source
+from prong.workers.launch.clone import CloneSources, Prompted
 from prong.workers.request import WorkerRequest
 from tests.cli.worker_lab import WorkerLab
 from tests.code.worktrees.test_worktrees_killed import killed_at
@@ -226,9 +226,9 @@ def test_prompts_without_end(app: App, lab: WorkerLab, monkeypatch: pytest.Monke
     before = made_by_prong(app)
 
     def prompted(*_: object) -> None:
-        raise clone_source.Prompted
+        raise Prompted
 
-    monkeypatch.setattr(clone_source.CloneSources, "refuse_prompt", prompted)
+    monkeypatch.setattr(CloneSources, "refuse_prompt", prompted)
     with pytest.raises(Busy, match="during every attempt"):
         app.workers.cloner.clone("source")
     assert made_by_prong(app) == before

@@ -113,11 +113,7 @@ def _read_all(descriptor: int, size: int, limit: int) -> bytes:
 
 
 class Known:
-    """A cache of path -> signature and blob: an unchanged file is not read again.
-
-    A file is unchanged if its signature is, and if it was not written around the moment it was
-    read. If the cache is lost or damaged, it costs only time.
-    """
+    """A cache of path -> signature and blob: an unchanged file is not read again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -109,10 +109,7 @@ class Import:
         return lines[0].split()[2], lines[1:]
 
     def publish(self, ref: str, commit: str, replaced: str | None) -> None:
-        """Move the objects to the repository, then set the ref.
-
-        Raises `External` if the ref changed since the snapshot began.
-        """
+        """Move the objects to the repository, then set the ref unless it has changed since."""
         repository = self._private.repository
         _move_objects(self._private.objects, repository.common_dir / "objects")
         git = Git(repository.top, deadline=self._deadline, config=self._config)

@@ -70,10 +70,7 @@ class Private:
         self._leave()
 
     def copy_index(self) -> bool:
-        """Copy the index; False if it is missing though it should exist.
-
-        Retried if the head moves meanwhile: a commit may have come in between.
-        """
+        """Copy the index and the head of the same moment; False if the index is missing."""
         exists = False
         for _ in range(_TRIES):
             exists = self._copy_index()

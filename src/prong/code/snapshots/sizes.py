@@ -20,10 +20,7 @@ _LENGTH = 0x0FFF
 
 
 def sizes(data: bytes, width: int) -> set[bytes] | None:
-    """Return size and blob of the regular files in an index; None for a split index.
-
-    `width`: the length of an id in bytes. Each result is a slice of the index, size first.
-    """
+    """Return slices of the index, size and blob of each regular file; None for a split index."""
     version, count = int.from_bytes(data[4:8]), int.from_bytes(data[8:_HEADER])
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         return None
@@ -77,10 +74,7 @@ class Sizes:
             self._known = {data[start : start + step] for start in range(0, len(data), step)}
 
     def differing(self, files: set[bytes], temporary: Path) -> dict[bytes, int] | None:
-        """Return the sizes of blobs whose files have another size, by hexadecimal id.
-
-        None if git ran out of time. Blobs that git does not have are left out.
-        """
+        """Return the sizes of blobs whose files have another size, by id; None if out of time."""
         if not files - self._known:
             return {}
         blobs = {file[SIZE:] for file in files}

@@ -336,10 +336,7 @@ def _mtime(path: Path) -> int:
 def _attribute_files(
     repository: Repository, listing: bytes, settings: Mapping[bytes, bytes]
 ) -> Iterator[Path]:
-    """List the files that can define attributes. Tracked or configured ones may not exist.
-
-    `listing`: the tracked and untracked files, as git lists them.
-    """
+    """List the files that can define attributes, in a listing of git or configured."""
     end = _ATTRIBUTES + b"\0"
     position = listing.find(end)
     while position >= 0:

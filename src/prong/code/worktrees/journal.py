@@ -113,10 +113,7 @@ class Swept(NamedTuple):
 
 
 def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swept:
-    """Undo what killed processes left in the managed root.
-
-    A complete worktree that is used stays: only the final journal entry was missing.
-    """
+    """Undo what killed processes left in the managed root, except complete worktrees in use."""
     swept = Swept([], [])
     for path in sorted((root / PRIVATE).glob("*.jsonl")):
         journal = Journal.open(path)
@@ -284,10 +281,7 @@ def _take_back(root: Path, token: str, entries: list[dict[str, Any]]) -> list[Pa
 
 
 def forget_removed(root: Path, token: str, entry: dict[str, Any]) -> str | None:
-    """Remove deleted worktrees, including nested ones, from their repositories.
-
-    Returns the name of the branch if that stays because something is on it.
-    """
+    """Remove deleted worktrees from their repositories; return the branch if it is kept."""
     kept: str | None = None
     parts = [(Path(common), Path(path), *rest) for common, path, *rest in entry["parts"]]
     for common, path, branch, base in parts:
@@ -304,10 +298,7 @@ def forget_removed(root: Path, token: str, entry: dict[str, Any]) -> str | None:
 
 
 def alone(common: Path) -> AbstractContextManager[bool]:
-    """Lock out other prongs that change a repository's list of worktrees.
-
-    Git fails if an entry vanishes while it looks at it.
-    """
+    """Lock a repository's list of worktrees: git fails if an entry vanishes while it looks."""
     return held(common, _PATIENCE)
 
 

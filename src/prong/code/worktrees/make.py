@@ -33,11 +33,7 @@ _OF_WORKTREES = ("gitdir", "commondir", "HEAD")
 def create(
     undo: Undo, snapshot: Snapshot, path: Path, branch: str, ignored: IgnoredFiles | None = None
 ) -> Worktree:
-    """Create a worktree from a snapshot: files, index and head as they were.
-
-    `path`, in the managed root, and the branch must not exist yet. Without any commits, the branch
-    has none either.
-    """
+    """Create a worktree at a new path and branch, with files, index and head of a snapshot."""
     return _finish(undo, give_back(undo, snapshot, path, branch), ignored)
 
 
@@ -180,10 +176,7 @@ def refuse_among_files(path: Path, common: Path) -> None:
 
 
 def _with_nested(undo: Undo, worktree: Worktree, captured: dict[str, str]) -> Worktree:
-    """Create worktrees of nested repositories.
-
-    Those with changes have snapshots; a submodule without any is checked out at its commit.
-    """
+    """Create worktrees of nested repositories: from their snapshots, else at the commit linked."""
     names: list[str] = []
     warnings: list[str] = []
     linked: dict[str, str] = {}

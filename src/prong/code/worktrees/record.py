@@ -78,10 +78,7 @@ def place_of(entry: Path) -> Path | None:
 
 
 def common_of(folder: Path) -> Path | None:
-    """Find the repository of a folder, as the folder with its objects, without running git.
-
-    None if there is none, or none that is easily found.
-    """
+    """Find the folder with the objects of a repository without git; None if that is not easy."""
     for above in (folder, *folder.parents):
         git = above / ".git"
         if os.path.isdir(git):

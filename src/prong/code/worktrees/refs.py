@@ -30,10 +30,7 @@ def drop_unused_branch(common: Path, branch: str, base: str | None) -> str | Non
 
 
 def own_commits(git: Git, tips: list[str], branches: set[str], base: str | None) -> int:
-    """Count commits that lead to these tips and are only on these branches.
-
-    Commits before `base`, where the branches began, do not count.
-    """
+    """Count commits since `base` that lead to these tips and are only on these branches."""
     own = [f"--exclude={branch}" for branch in sorted(branches)]
     excluded = () if base is None else (base,)
     others = (*own, "--branches", "--remotes", "--tags", *excluded)

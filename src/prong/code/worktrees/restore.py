@@ -84,11 +84,7 @@ def restore(snapshot: Snapshot, worktree: Worktree) -> Worktree:
 
 
 def write_files(worktree: Worktree, tree: str, staged: str | None) -> None:
-    """Write a tree into an empty worktree, and its index into the entry of the worktree.
-
-    Outside the patterns of a sparse checkout, only files that differ from the staged tree are
-    written.
-    """
+    """Write a tree and its index into an empty worktree, within the patterns of its checkout."""
     path, entry = worktree.path, entry_of(worktree.path)
     patterns = entry / "info" / "sparse-checkout"
     sparse = patterns.exists() and Git(path).is_on("core.sparseCheckout")
@@ -139,10 +135,7 @@ def _alternate(objects: Path) -> bytes:
 def _write_index(
     snapshot: Snapshot, path: Path, commit: RawCommit, listing: bytes
 ) -> tuple[str, ...]:
-    """Restore the index, which has the files of the snapshot so far. Returns warnings.
-
-    Entries that are the same in both keep what git recorded of the files, so none is read again.
-    """
+    """Restore the index; entries that stay keep what git knows of the files. Returns warnings."""
     git = Git(path)
     if snapshot.staged_tree is None:
         _write_conflict(git, commit)
@@ -175,10 +168,7 @@ def _write_conflict(git: Git, commit: RawCommit) -> None:
 
 
 def _hide(listing: bytes, git: Git) -> None:
-    """Hide the files that git was told not to check in the source.
-
-    A snapshot does not record them; but files are usually hidden for long.
-    """
+    """Hide the files that git was told not to check in the source; snapshots do not say which."""
     lines = [line for line in listing.split(b"\0") if line and line[:1] != b"H"]
     if not lines:
         return

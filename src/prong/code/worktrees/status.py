@@ -127,10 +127,7 @@ class ManagedWorktrees(Record, frozen=True):
         return any(_in(item, top) for one in self.sessions() for item in _real_folders(one))
 
     def plan_prune(self, names: Sequence[str] = (), *, force: bool = False) -> PrunePlan:
-        """Plan which worktrees to remove: finished ones, or the named ones. Removes nothing.
-
-        Raises an error if a named one cannot be removed.
-        """
+        """Plan which worktrees to remove: finished ones, or the named ones, else an error."""
         everything = self.list()
         chosen = [_named(everything, name) for name in dict.fromkeys(names)] or everything
         removed: list[WorktreeStatus] = []
@@ -149,10 +146,7 @@ class ManagedWorktrees(Record, frozen=True):
         return PrunePlan(tuple(removed), tuple(kept))
 
     def prune(self, worktree: WorktreeStatus, *, force: bool = False) -> str | None:
-        """Remove a worktree, unless it came into use meanwhile.
-
-        Returns the name of its branch if that is kept.
-        """
+        """Remove a worktree unless it came into use meanwhile; return a branch that is kept."""
         recorded = worktree.worktree
         look = _look(recorded, time.monotonic())
         status = _Survey(self).status(worktree.root, recorded, look)
@@ -318,10 +312,7 @@ def _ref(text: str | None) -> SessionRef | None:
 
 
 def _size(path: Path, until: float) -> int | None:
-    """Return the disk usage of a folder in bytes, without following links.
-
-    None if it takes longer than `until`, on the monotonic clock.
-    """
+    """Return the bytes on disk of a folder; None if that takes until after `until`."""
     total = 0
     folders = [os.fspath(path)]
     while folders:

@@ -107,10 +107,7 @@ def _own_commits(worktree: Worktree) -> int:
 
 
 def _changed_since(worktree: Worktree, session: str | None) -> tuple[list[str], list[str]]:
-    """Return uncommitted changes since creation: those only here, and those in a snapshot.
-
-    The snapshot is the newest one of the session.
-    """
+    """Return uncommitted changes: those only here, those in the newest snapshot of the session."""
     with _looking_at_all(worktree.path) as git:
         names = [name for name in changed_files(git) if name not in worktree.nested]
     git, given = Git(worktree.path), worktree.given
@@ -130,10 +127,7 @@ def _changed_since(worktree: Worktree, session: str | None) -> tuple[list[str], 
 
 @contextmanager
 def _looking_at_all(path: Path) -> Generator[Git]:
-    """Yield git for a worktree that also checks hidden files: prong hides what the source hides.
-
-    In a copy of the index, they are no longer marked.
-    """
+    """Yield git with an index in which no file is hidden: prong hides what the source hides."""
     git = Git(path)
     # Files that a sparse checkout leaves out do not exist.
     hidden = [name for name in hidden_files(git) if os.path.lexists(path / os.fsdecode(name))]

@@ -70,7 +70,13 @@ def copy(
         raise NotFound(f"folder {folder} does not exist", path=str(folder))
     repository = Repository.find(real)
     top = top_of(real)
-    _refuse_home(top)
+    home = Path(os.path.realpath(Path.home()))
+    if top in (home, *home.parents):  # whoever runs an agent there does not mean all of it
+        raise UsageError(
+            f"{top} is too much to copy: your home folder is in it",
+            hint="prong fork runs a fork in the same folder",
+            path=str(top),
+        )
     path = worktrees.place(undo.root, top, name)
     if repository is None:
         return _copy_folder(real, path, undo)
@@ -95,17 +101,6 @@ def top_of(folder: Path) -> Path:
     """Return what a copy contains: the folder's working tree, or the folder itself."""
     repository = Repository.find(folder) if os.path.isdir(folder) else None
     return Path(os.path.realpath(repository.top if repository else folder))
-
-
-def _refuse_home(top: Path) -> None:
-    """Refuse the home folder: whoever runs an agent there does not mean all of it."""
-    home = Path(os.path.realpath(Path.home()))
-    if top in (home, *home.parents):
-        raise UsageError(
-            f"{top} is too much to copy: your home folder is in it",
-            hint="prong fork runs a fork in the same folder",
-            path=str(top),
-        )
 
 
 def _copy_folder(source: Path, path: Path, undo: Undo) -> WorkspaceCopy:
@@ -156,10 +151,7 @@ def _know_modes(target: Path, names: set[str]) -> None:
 
 
 def _carry(source: Path, target: Path) -> list[str]:
-    """Carry a merge in progress over to the copy.
-
-    Not a rebase: when it ends, it moves the branch on which it began.
-    """
+    """Carry a merge over to the copy; not a rebase, whose end moves the branch of the source."""
     repository = Repository.find(source)
     if repository is None:
         return []
@@ -211,10 +203,23 @@ class _TreeCopy:
         """Existing files whose permissions were changed."""
 
     def complete(self) -> None:
-        folders = [""]
+        folders = [""]  # each with a trailing slash
         try:
             while folders:
-                folders += self._complete(folders.pop())
+                folder = folders.pop()
+                for entry in self._entries(folder):
+                    name = f"{folder}{entry.name}"
+                    if name in self._left_out or _is_of_the_source(folder, entry.name):
+                        continue
+                    try:
+                        if not entry.is_dir(follow_symlinks=False):
+                            self._file(entry, name)
+                        elif self._folder(entry, name):
+                            folders.append(f"{name}/")
+                    except FileNotFoundError:
+                        continue  # deleted meanwhile
+                    except OSError as error:
+                        self._tell(name, error.strerror or str(error))
         finally:
             # Inner folders first, and only when filled: some are not writable.
             for path, mode in reversed(self._modes):
@@ -226,29 +231,13 @@ class _TreeCopy:
         suffix = (f"and {hidden} more were not copied",) if hidden > 0 else ()
         return (*self._problems[:_NAMED], *suffix)
 
-    def _complete(self, folder: str) -> list[str]:
-        """Copy a folder's entries. Returns its subfolders, each with a trailing slash."""
-        inner: list[str] = []
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(f"{self._source}/{folder}") as iterator:
-                entries = list(iterator)
+                return list(iterator)
         except OSError as error:
             self._tell(folder, error.strerror or str(error))
-            return inner
-        for entry in entries:
-            name = f"{folder}{entry.name}"
-            if name in self._left_out or _is_of_the_source(folder, entry.name):
-                continue
-            try:
-                if not entry.is_dir(follow_symlinks=False):
-                    self._file(entry, name)
-                elif self._folder(entry, name):
-                    inner.append(f"{name}/")
-            except FileNotFoundError:
-                continue  # deleted meanwhile
-            except OSError as error:
-                self._tell(name, error.strerror or str(error))
-        return inner
+            return []
 
     def _folder(self, entry: os.DirEntry[str], name: str) -> bool:
         target = f"{self._target}/{name}"
@@ -305,10 +294,7 @@ class _TreeCopy:
             self._tell(name, "a pipe, a socket or a device")
 
     def _link(self, path: str) -> str:
-        """Map a link: targets outside the source stay the same, those inside move to the copy.
-
-        So nothing done through a link in the copy affects the source.
-        """
+        """Map a link so that nothing done through it in the copy affects the source."""
         text = os.readlink(path)  # noqa: PTH115 (a Path would tidy it)
         target = os.path.normpath(os.path.join(os.path.dirname(path), text))  # noqa: PTH118
         is_inside = f"{target}/".startswith(f"{self._source}/")

@@ -35,10 +35,7 @@ def belongs_to(worktree: Worktree, session: str) -> None:
 
 
 def place(root: Path, repo: Path, name: str) -> Path:
-    """Return the path of a worktree of this repository in the managed root.
-
-    One created from another worktree goes beside that, whose own name may say nothing.
-    """
+    """Return the path of a worktree in the managed root, beside others of the same repository."""
     import hashlib
 
     if (repo / ".git").is_file():

@@ -44,10 +44,7 @@ _STORED = re.compile(r"(ANTHROPIC|CLAUDE|CODEX|OPENAI)_\w+|\w+_(PROXY|proxy)")
 
 
 def carried(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a worker inherits from the calling shell.
-
-    The environment of a long-running terminal may be outdated.
-    """
+    """Return what a worker inherits from the shell: that of a long-running terminal is outdated."""
     return {
         name: value
         for name, value in environ.items()

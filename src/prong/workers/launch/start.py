@@ -145,10 +145,7 @@ class WorkerStarter(Record, frozen=True):
         return self._asked(worker, opening)
 
     def trust(self, agent: str, folder: Path) -> None:
-        """Mark a folder as trusted in the agent's settings, unless it is.
-
-        Agents write to that file, too, so retry until no other write came in between.
-        """
+        """Mark a folder as trusted in the agent's settings, which agents write, too."""
         store = self.stores.named(agent)
         if store.is_trusted(folder):
             return
