@@ -123,10 +123,7 @@ class WorkerPrompts(Record, frozen=True):
             if worker.process is not None and is_alive(worker.process):
                 raise Busy(f"{name} is busy", hint=f"prong wait {name}")
             if not worker.workspace.is_dir():
-                raise NotFound(
-                    f"the folder of {name} no longer exists: {worker.workspace}",
-                    hint=f"prong fork {name} --into DIR uses another folder",
-                )
+                raise folder_is_gone(worker)
             store = self.stores.named(worker.agent).with_command(worker.command)
             resume = self.states.session_of(worker) is not None
             session = NewSession(worker.session, worker.workspace)
@@ -320,6 +317,13 @@ def own_turn(new: Sequence[Turn], sent: SentPrompt) -> Turn | None:
             if any(text.split() in texts for text in (turn.prompt, *turn.queued))
         ),
         None,
+    )
+
+
+def folder_is_gone(worker: WorkerInfo) -> NotFound:
+    return NotFound(
+        f"the folder of {worker.name} no longer exists: {worker.workspace}",
+        hint=f"prong fork {worker.name} --into DIR uses another folder",
     )
 
 

@@ -172,7 +172,13 @@ class WorkerStates(Record, frozen=True, dict=True):
             if status.state is WorkerState.GONE and not status.worker.headless:
                 raise self._failed_start(status.worker)
             if status.worker.headless and status.evidence.source == "log":
-                self._refuse_failed_turn(status.worker)
+                error = headless.events(self.stores, status.worker).error
+                if error is not None:
+                    raise External(
+                        f"{status.worker.agent} did not start: {error}",
+                        hint=f"prong log {name}",
+                        stderr=headless.complaints(status.worker),
+                    )
             is_open = status.state not in (WorkerState.STARTING, WorkerState.UNKNOWN)
             is_open = is_open and status.evidence.detail != ENDING
             # An agent that chooses its own ids has none before a person has answered.
@@ -181,15 +187,6 @@ class WorkerStates(Record, frozen=True, dict=True):
                 return status
             told(status)
             time.sleep(_START_EVERY)
-
-    def _refuse_failed_turn(self, worker: WorkerInfo) -> None:
-        error = headless.events(self.stores, worker).error
-        if error is not None:
-            raise External(
-                f"{worker.agent} did not start: {error}",
-                hint=f"prong log {worker.name}",
-                stderr=headless.complaints(worker),
-            )
 
     def _failed_start(self, worker: WorkerInfo) -> External:
         screen, code = "", None

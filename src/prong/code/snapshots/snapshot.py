@@ -147,71 +147,68 @@ def _take(folder: Path, request: _Request, outer: Repository | None = None) -> S
         earlier = [snapshot for snapshot in earlier if snapshot.taken < existing.taken]
     previous = earlier[-1] if earlier else None
     with Private(repository) as private:
-        return _Taking(private, request, previous, existing, config.expect()).take()
+        known = Known(home(repository) / "known.json")
+        return _Taking(private, request, previous, existing, config.expect(), known).take()
 
 
-class _Taking:
-    def __init__(
-        self,
-        private: Private,
-        request: _Request,
-        previous: Snapshot | None,
-        replaced: Snapshot | None,
-        config: bytes,
-    ) -> None:
-        self._repository = private.repository
-        self._private = private
-        self._request = request
-        self._previous = previous
-        self._replaced = replaced
-        self._known = Known(home(private.repository) / "known.json")
-        self._config = config
+class _Taking(NamedTuple):
+    private: Private
+    request: _Request
+    previous: Snapshot | None
+    """The snapshot before this one in the session."""
+    replaced: Snapshot | None
+    """An older one of the same turn."""
+    config: bytes
+    known: Known
+
+    @property
+    def repository(self) -> Repository:
+        return self.private.repository
 
     def take(self) -> Snapshot:
-        has_index = self._private.copy_index()
-        self._repository = self._private.repository
-        git = self._git(self._request.reading)
+        has_index = self.private.copy_index()
+        git = self._git(self.request.reading)
         if not has_index:
-            git.run("read-tree", self._repository.head or "HEAD")
-        with WorkingTree(self._repository, self._private, git, self._request.whole) as working:
-            differences = working.differences(self._config)
+            git.run("read-tree", self.repository.head or "HEAD")
+        with WorkingTree(self.repository, self.private, git, self.request.whole) as working:
+            differences = working.differences(self.config)
         nested = self._take_nested(differences)
-        base = self._repository.head_tree
+        base = self.repository.head_tree
         try:
             return self._write(base, differences, nested)
         except External:
             other = self._won_by_another()
             if other is not None:
                 return other
-            if self._request.whole.over:
+            if self.request.whole.over:
                 raise
             tree = self._write_staged(differences)
-            if not self._known.used and tree is None:
+            if not self.known.used and tree is None:
                 raise
             # A cached blob may have been garbage-collected.
-            self._known.forget()
+            self.known.forget()
             return self._write(tree or base, differences, nested)
 
     def _write_staged(self, found: Differences) -> str | None:
         """Let git write the staged tree, as a partial clone may lack some of the files."""
         if not found.staged:
             return None
-        self._private.distrust_no_time()
-        result = self._git(self._request.whole).ask("write-tree")
+        self.private.distrust_no_time()
+        result = self._git(self.request.whole).ask("write-tree")
         if not result.ok:
             return None
         found.staged, found.unstaged = [], []
         return result.output.decode().strip()
 
     def _git(self, deadline: Deadline) -> Git:
-        git_dir = ("--git-dir", str(self._repository.git_dir))
-        work_tree = ("--work-tree", str(self._repository.top))
+        git_dir = ("--git-dir", str(self.repository.git_dir))
+        work_tree = ("--work-tree", str(self.repository.top))
         return Git(
-            self._repository.top,
+            self.repository.top,
             *(*git_dir, *work_tree),
-            index=self._private.index,
+            index=self.private.index,
             deadline=deadline,
-            config=self._config,
+            config=self.config,
         )
 
     def _take_nested(self, found: Differences) -> dict[bytes, Snapshot | LeftOut]:
@@ -219,12 +216,12 @@ class _Taking:
         for path in (*found.submodules, *found.nested):
             name = os.fsdecode(path)
             suffix = f".{crc32(path):08x}"
-            if self._request.reading.over:
+            if self.request.reading.over:
                 taken[path] = LeftOut(name, 0, "out of time")
                 continue
-            request = self._request._replace(suffix=suffix)
+            request = self.request._replace(suffix=suffix)
             try:
-                inner = _take(self._repository.top / name, request, self._repository)
+                inner = _take(self.repository.top / name, request, self.repository)
             except (OSError, ProngError) as error:
                 taken[path] = LeftOut(name, 0, str(error))
             else:
@@ -236,8 +233,8 @@ class _Taking:
     ) -> Snapshot:
         """Write the snapshot; `base` is the tree that staged files are compared with."""
         changed = len(found.staged) + len(found.unstaged) + len(found.deleted)
-        new = max(0, len(found.modified) - len(self._known))
-        with Import(self._private, changed + new, self._config, self._request.whole) as stream:
+        new = max(0, len(found.modified) - len(self.known))
+        with Import(self.private, changed + new, self.config, self.request.whole) as stream:
             return self._send(stream, base, found, nested)
 
     def _send(
@@ -247,9 +244,8 @@ class _Taking:
         found: Differences,
         nested: dict[bytes, Snapshot | LeftOut],
     ) -> Snapshot:
-        top, request = self._repository.top, self._request
-        reading, limit = request.reading, request.limit
-        contents = Contents(os.fsencode(top), stream, self._known, reading, limit)
+        top, request = self.repository.top, self.request
+        contents = Contents(os.fsencode(top), stream, self.known, request.reading, request.limit)
         for path, mode in found.modified.items():
             contents.read(path, mode)
         changes, deleted = contents.entries, [*found.deleted, *contents.gone]
@@ -261,9 +257,9 @@ class _Taking:
                 changes.append(ImportedEntry(LINKED, head, path))
             elif path in inner:
                 deleted.append(path)
-        snapshots = (self._previous, self._replaced)
+        snapshots = (self.previous, self.replaced)
         parents = [snapshot.commit for snapshot in snapshots if snapshot is not None]
-        parents += [self._repository.head] if self._repository.head else []
+        parents += [self.repository.head] if self.repository.head else []
         staged, staged_parents = self._send_staged(stream, base, found)
         if found.conflict:
             staged_parents = [self._send_conflict(stream, staged, found.conflict, staged_parents)]
@@ -271,10 +267,10 @@ class _Taking:
         message = self._message(None if found.conflict else staged, found, contents, inner, lost)
         commit = stream.commit(message, request.taken, parents, staged, changes, deleted)
         tree, ids = stream.finish(commit, [commit, *(mark for _, _, mark in contents.learned)])
-        stream.publish(request.ref, ids[0], self._replaced and self._replaced.commit)
+        stream.publish(request.ref, ids[0], self.replaced and self.replaced.commit)
         for (path, status, _), blob in zip(contents.learned, ids[1:], strict=True):
-            self._known.learn(path, status, blob, self._private.started)
-        self._known.save(self._private.folder / "known.json")
+            self.known.learn(path, status, blob, self.private.started)
+        self.known.save(self.private.folder / "known.json")
         snapshot = refs.parse(top, request.ref, ids[0], tree, message)
         assert snapshot is not None, "what was written can be read"
         return snapshot
@@ -283,12 +279,12 @@ class _Taking:
         self, stream: Import, base: str | None, found: Differences
     ) -> tuple[str, list[str]]:
         """Return the staged tree, and the commit that keeps it unless it is the head's."""
-        head_tree = self._repository.head_tree
+        head_tree = self.repository.head_tree
         changes = found.staged, found.unstaged
         if base is not None and base == head_tree and not any(changes):
             return base, []
         message = b"prong: staged\n"
-        commit = stream.commit(message, self._request.taken, (), base, *changes)
+        commit = stream.commit(message, self.request.taken, (), base, *changes)
         return stream.tree(commit), [commit]
 
     def _send_conflict(
@@ -299,7 +295,7 @@ class _Taking:
         sides += [
             ImportedEntry(side.mode, side.blob, side.stage + b"/" + side.path) for side in conflict
         ]
-        return stream.commit(b"prong: conflict\n", self._request.taken, kept, None, sides)
+        return stream.commit(b"prong: conflict\n", self.request.taken, kept, None, sides)
 
     def _message(
         self,
@@ -311,22 +307,22 @@ class _Taking:
     ) -> bytes:
         left_out = (*contents.left_out, *lost)
         notes = [*found.degraded, *contents.notes()]
-        if self._private.unsteady:
+        if self.private.unsteady:
             notes.append("the head moved all the time: what is staged may be of another commit")
         if len(left_out) > LISTED:
             notes.append(f"{len(left_out)} files are left out, {LISTED} of them are listed")
-        previous, repository = self._previous, self._repository
+        previous, repository = self.previous, self.repository
         before = {item.path for item in previous.nested} if previous else set[str]()
         nested = {os.fsdecode(path): item for path, item in inner.items()}
         fields = {
-            "Message-Id": self._request.message_id,
-            "Taken": self._request.taken.isoformat(),
+            "Message-Id": self.request.message_id,
+            "Taken": self.request.taken.isoformat(),
             "Head": repository.head,
             "Branch": repository.branch,
             "Staged-Tree": staged,
             "Previous": previous and previous.commit,
             "Previous-Tree": previous and previous.tree,
-            "Late": "yes" if self._request.late else None,
+            "Late": "yes" if self.request.late else None,
             "Degraded": " ".join("; ".join(notes).split()) or None,
         }
         lists = {
@@ -335,10 +331,10 @@ class _Taking:
             "nested_changed": before != {*nested} or any(one.changed for one in nested.values()),
             "intended": [os.fsdecode(path) for path in found.intended],
         }
-        return refs.message_of(self._request.key, self._request.number, fields, lists)
+        return refs.message_of(self.request.key, self.request.number, fields, lists)
 
     def _won_by_another(self) -> Snapshot | None:
         """Return the snapshot of this turn that another process took at the same time."""
-        current = refs.find(self._repository.top, self._request.ref)
-        before = self._replaced and self._replaced.commit
+        current = refs.find(self.repository.top, self.request.ref)
+        before = self.replaced and self.replaced.commit
         return next((snapshot for snapshot in current if snapshot.commit != before), None)

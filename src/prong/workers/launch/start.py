@@ -25,7 +25,7 @@ from prong.workers import names, push
 from prong.workers.launch import environment
 from prong.workers.launch.plan import WorkerPlanner
 from prong.workers.panes import Terminals
-from prong.workers.prompts import WorkerPrompts
+from prong.workers.prompts import WorkerPrompts, folder_is_gone
 from prong.workers.request import WorkerPlan, WorkerRequest
 from prong.workers.states import WorkerStates
 
@@ -270,27 +270,19 @@ class WorkerStarter(Record, frozen=True):
         push.again(self.states.records.get(name))
         with self.prompts.alone(name):
             worker = self.states.records.get(name)
-            self._refuse_restart(worker)
+            if worker.headless:
+                hint = f'prong send {name} "..."'
+                raise Unsupported(f"{name} is headless: a turn is a run of its own", hint=hint)
+            if self.states.status(name).state is not WorkerState.GONE:
+                raise Busy(f"{name} is already running", hint=f"prong attach {name}")
+            if not worker.workspace.is_dir():
+                raise folder_is_gone(worker)
             old = worker.pane.terminal if worker.pane else None
             opening = _Opening(self.terminals.for_worker(terminal or old), place)
             if worker.pane is not None and self.states.liveness.is_left_behind(worker):
                 with suppress(ProngError):
                     self.terminals.of(worker.pane).close(worker.pane)
             return self._opened(*self._resumed(worker), opening)
-
-    def _refuse_restart(self, worker: WorkerInfo) -> None:
-        name = worker.name
-        if worker.headless:
-            raise Unsupported(
-                f"{name} is headless: a turn is a run of its own", hint=f'prong send {name} "..."'
-            )
-        if self.states.status(name).state is not WorkerState.GONE:
-            raise Busy(f"{name} is already running", hint=f"prong attach {name}")
-        if not worker.workspace.is_dir():
-            raise NotFound(
-                f"the folder of {name} no longer exists: {worker.workspace}",
-                hint=f"prong fork {name} --into DIR uses another folder",
-            )
 
     def _resumed(self, worker: WorkerInfo) -> tuple[WorkerInfo, Launch]:
         """Return the launch that resumes a worker's session, or that starts a new one."""
