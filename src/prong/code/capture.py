@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 from prong.code import gaps as code_gaps
 from prong.code import locate, turn_code
-from prong.code.changes import diffstats
+from prong.code.changes import with_changes
 from prong.code.snapshots import snapshot as snapshots
-from prong.code.worktrees.record import common_of
 from prong.code.worktrees.refs import is_for_a_worktree
 from prong.errors import Busy, External, NotFound, ProngError, UsageError
 from prong.files.size_limit import SNAPSHOT_LIMIT
 from prong.hook import spool
 from prong.log import debug
-from prong.model.code import DiffStat, Snapshot, TurnKey
+from prong.model.code import Snapshot, TurnKey
 from prong.model.forks import Fork
 from prong.model.record import replace
 from prong.model.sessions import CodeGap, Conversation, GapKind, SessionRef, Turn, TurnState
@@ -157,27 +156,10 @@ class Capture:
         code = turn_code.CapturedCode(conversation, captured)
         starts = {turn.id: code.before(turn) for turn in conversation.turns}
         began = {id_: snapshot for id_, snapshot in starts.items() if snapshot is not None}
-        changes = changes_since(began, captured)
-
-        def with_snapshot(turn: Turn) -> Turn:
-            snapshot = captured.get(turn.id)
-            if snapshot is None:
-                return replace(turn, gaps=gaps[turn.id]) if turn.id in gaps else turn
-            changed = changes.get(turn.id)
-            return replace(
-                turn,
-                snapshot=snapshot.commit,
-                changes=changed,
-                since_prompt=not began[turn.id].key.is_turn if changed else None,
-                late=turn_code.is_late(snapshot, turn),
-                gaps=gaps.get(turn.id, ()),
-            )
-
-        return replace(
-            conversation,
-            turns=tuple(map(with_snapshot, conversation.turns)),
-            abandoned=tuple(map(with_snapshot, conversation.abandoned)),
-        )
+        described = with_changes(_all_turns(conversation), captured, began, turn_code.is_late)
+        complete = tuple(replace(turn, gaps=gaps.get(turn.id, ())) for turn in described)
+        count = len(conversation.turns)
+        return replace(conversation, turns=complete[:count], abandoned=complete[count:])
 
     def failures(self) -> list[CaptureFailure]:
         """List failed captures that no later snapshot made up for, newest first."""
@@ -336,12 +318,11 @@ class Capture:
         # A hook does not always know the number of the turn.
         return taken if taken.number is not None else taken._replace(number=number)
 
-    def rebuild(self, folders: Iterable[Path]) -> int:
-        """Record the snapshots in the repositories at these folders. Returns their number."""
+    def rebuild(self, folder: Path) -> int:
+        """Record the snapshots in the repository of a folder. Returns their number."""
         recorded = {entry.key: entry for entry in self._records.all() if entry.repo.is_dir()}
         current = {
             snapshot.key: snapshot
-            for folder in folders
             for snapshot in snapshots.find(folder)
             if not is_for_a_worktree(snapshot.ref)
         }
@@ -369,26 +350,3 @@ def _is_just_over(turn: Turn) -> bool:
     if turn.state is TurnState.RUNNING or turn.ended is None:
         return False
     return datetime.now(UTC) - turn.ended < _SOON
-
-
-def changes_since(
-    began: Mapping[str, Snapshot], found: Mapping[str, Snapshot]
-) -> dict[str, DiffStat]:
-    """Compute what each turn changed since its beginning, whether committed or not."""
-    pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
-    for turn_id, before in began.items():
-        after = found.get(turn_id)
-        # Only trees of one repository can be compared.
-        if after and (
-            before.repo == after.repo or common_of(before.repo) == common_of(after.repo) is not None
-        ):
-            pairs[after.repo][turn_id] = (before.tree, after.tree)
-    changes: dict[str, DiffStat] = {}
-    for repository, trees in pairs.items():
-        try:
-            stats = diffstats(repository, list(trees.values()))
-        except ProngError as error:
-            debug(__name__, "nothing is known of the changes in %s: %s", repository, error)
-        else:
-            changes.update(zip(trees, stats, strict=True))
-    return changes

@@ -5,15 +5,20 @@ Git plumbing: the user's settings do not affect the output, and none of their pr
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from prong.code.git import Git
 from prong.code.snapshots import refs
-from prong.errors import External, NotFound
+from prong.code.worktrees.record import common_of
+from prong.errors import External, NotFound, ProngError
+from prong.log import debug
 from prong.model.code import DiffStat, Snapshot
+from prong.model.record import replace
+from prong.model.sessions import Turn
 
 Status = Literal["added", "deleted", "modified", "renamed", "type changed"]
 
@@ -186,6 +191,51 @@ def _file_changes(output: bytes, prefix: str) -> list[FileChange]:
                 old_path=None if old is None else prefix + os.fsdecode(old),
             )
         )
+    return changes
+
+
+def with_changes(
+    turns: Iterable[Turn],
+    captured: Mapping[str, Snapshot],
+    began: Mapping[str, Snapshot],
+    is_late: Callable[[Snapshot, Turn], bool],
+) -> list[Turn]:
+    """Add to turns their snapshots, and what they changed since they began."""
+    changes = _changes_since(began, captured)
+    return [
+        replace(
+            turn,
+            snapshot=snapshot.commit,
+            changes=changes.get(turn.id),
+            since_prompt=not began[turn.id].key.is_turn if changes.get(turn.id) else None,
+            late=is_late(snapshot, turn),
+        )
+        if (snapshot := captured.get(turn.id))
+        else turn
+        for turn in turns
+    ]
+
+
+def _changes_since(
+    began: Mapping[str, Snapshot], found: Mapping[str, Snapshot]
+) -> dict[str, DiffStat]:
+    """Compute what each turn changed, whether committed or not."""
+    pairs: dict[Path, dict[str, tuple[str, str]]] = defaultdict(dict)
+    for turn_id, before in began.items():
+        after = found.get(turn_id)
+        # Only trees of one repository can be compared.
+        if after and (
+            before.repo == after.repo or common_of(before.repo) == common_of(after.repo) is not None
+        ):
+            pairs[after.repo][turn_id] = (before.tree, after.tree)
+    changes: dict[str, DiffStat] = {}
+    for repository, trees in pairs.items():
+        try:
+            stats = diffstats(repository, list(trees.values()))
+        except ProngError as error:
+            debug(__name__, "nothing is known of the changes in %s: %s", repository, error)
+        else:
+            changes.update(zip(trees, stats, strict=True))
     return changes
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from prong.hook import spool
-from prong.model.code import DiffStat, Snapshot, TurnKey
+from prong.model.code import Snapshot, TurnKey
 from prong.model.record import replace
 from prong.model.sessions import Session, Turn
 from prong.storage.snapshots import SnapshotRecords
@@ -90,33 +90,17 @@ class RecordedCode:
                 homes = {snapshot.session for snapshot in captured.values()}
                 known += self._records.of_sessions(agent, homes, _BEGINNINGS)
                 began |= _began(items, captured, known)
-        stats: Mapping[str, DiffStat] = {}
-        if began:
-            from prong.code.capture import changes_since
+        turns = [item.turn for item in listed]
+        if captured:
+            from prong.code.changes import with_changes
 
-            stats = changes_since(began, captured)
-        return [self._told(item, captured, began, stats) for item in listed]
+            turns = with_changes(turns, captured, began, lambda snapshot, _: snapshot.late)
+        return [self._told(item.agent, turn) for item, turn in zip(listed, turns, strict=True)]
 
-    def _told(
-        self,
-        item: ListedTurn,
-        captured: Mapping[str, Snapshot],
-        began: Mapping[str, Snapshot],
-        stats: Mapping[str, DiffStat],
-    ) -> Turn:
-        turn = item.turn
-        snapshot = captured.get(turn.id)
-        if snapshot is None:
-            commit = self._waiting.get(item.agent, {}).get(turn.id)
-            return replace(turn, snapshot=commit) if commit else turn
-        changed = stats.get(turn.id)
-        return replace(
-            turn,
-            snapshot=snapshot.commit,
-            changes=changed,
-            since_prompt=not began[turn.id].key.is_turn if changed else None,
-            late=snapshot.late,
-        )
+    def _told(self, agent: str, turn: Turn) -> Turn:
+        """Add the snapshot of a turn if it is not recorded yet."""
+        commit = self._waiting.get(agent, {}).get(turn.id)
+        return replace(turn, snapshot=commit) if commit and not turn.snapshot else turn
 
 
 def _began(

@@ -8,7 +8,7 @@ restores exactly the same bytes.
 import json
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,7 @@ class Edit:
         old, new = _lines(self.before), _lines(self.after)
         old_name = name if self.before is not None else "/dev/null"
         new_name = name if self.after is not None else "/dev/null"
-        lines = difflib.unified_diff(old, new, old_name, new_name, lineterm="")
-        return "\n".join(lines)
+        return "\n".join(difflib.unified_diff(old, new, old_name, new_name, lineterm=""))
 
 
 def _lines(content: bytes | None) -> list[str]:
@@ -78,14 +77,14 @@ class Backups:
             return stripped
         if not record.get("existed"):
             return None
-        saved = read(self._saved(path))
+        saved = read(self._name(path, "before"))
         # Without the backup, the content with the change stripped is the next best.
         return saved if _digest(saved) == record.get("before") else stripped
 
     def where(self, path: Path) -> Path | None:
         """Return the backup of a file that existed before the change."""
         record = self._record(path)
-        return self._saved(path) if record and record.get("existed") else None
+        return self._name(path, "before") if record and record.get("existed") else None
 
     def install(self, edits: Sequence[Edit], originals: Sequence[bytes | None]) -> None:
         """Make the changes, all or none, and keep the originals."""
@@ -98,19 +97,20 @@ class Backups:
         """Revert changes, all or none, and delete their records."""
         for edit in edits:
             _check(edit)
-        folders = [path for edit in edits for path in self._made_folders(edit)]
+        records = [self._record(edit.path) or {} for edit in edits]
+        folders = [folder for record in records for folder in record.get("folders", ())]
         _write_all(edits)
         for folder in reversed(folders):
             with suppress(OSError):  # in use by now
-                folder.rmdir()
+                Path(folder).rmdir()
         for edit in edits:
-            self._saved(edit.path).unlink(missing_ok=True)
+            self._name(edit.path, "before").unlink(missing_ok=True)
             self._name(edit.path, "json").unlink(missing_ok=True)
 
     def _keep(self, edit: Edit, original: bytes | None) -> None:
         missing = [parent for parent in edit.path.parents if not parent.exists()]
         previous = self._record(edit.path) or {}
-        folders = [*map(str, reversed(missing)), *cast(list[str], previous.get("folders", []))]
+        folders = [*map(str, reversed(missing)), *previous.get("folders", ())]
         record = {
             "path": str(edit.path),
             "existed": original is not None,
@@ -119,12 +119,8 @@ class Backups:
             "folders": folders,
         }
         if original is not None:
-            atomic.write_private(self._saved(edit.path), original)
+            atomic.write_private(self._name(edit.path, "before"), original)
         atomic.write_private(self._name(edit.path, "json"), json.dumps(record).encode())
-
-    def _made_folders(self, edit: Edit) -> Iterable[Path]:
-        record = self._record(edit.path) or {}
-        return map(Path, cast(list[str], record.get("folders", [])))
 
     def _record(self, path: Path) -> dict[str, Any] | None:
         content = read(self._name(path, "json"))
@@ -133,9 +129,6 @@ class Backups:
         except ValueError:
             return None
         return cast(dict[str, Any], record) if isinstance(record, dict) else None
-
-    def _saved(self, path: Path) -> Path:
-        return self._name(path, "before")
 
     def _name(self, path: Path, kind: str) -> Path:
         import hashlib

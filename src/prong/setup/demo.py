@@ -58,7 +58,7 @@ def write(registry: Registry, home: Path) -> Demo:
         ]
         count = 0
         with suppress(ProngError):
-            count = Capture(paths.state_dir()).rebuild([shop.folder])
+            count = Capture(paths.state_dir()).rebuild(shop.folder)
     roots = {
         store.program.root_variable: str(store.roots[0])
         for store in stores.values()

@@ -150,7 +150,7 @@ class CodeDoctor(Record, frozen=True):
         capture = Capture(self.state)
         for folder in repositories(self.sessions.all()).values():
             try:
-                capture.rebuild([folder])
+                capture.rebuild(folder)
             except ProngError as error:
                 yield Finding("code", Level.WARNING, f"{folder}: {error.message}", error.hint)
         lost = capture.forget_deleted()

@@ -68,7 +68,7 @@ class RecordRebuilder(Record, frozen=True):
         folders.update(tree.repo for tree in worktree.listed(self.worktrees) if tree.repo.is_dir())
         for folder in folders:
             try:
-                capture.rebuild([folder])
+                capture.rebuild(folder)
             except ProngError as error:
                 debug(__name__, "the snapshots of %s are not known: %s", folder, error)
         return len(records.all()) - before

@@ -136,7 +136,7 @@ def test_a_lost_table_is_rebuilt_from_the_repositories(
     (tmp_path / "state" / "state.db").unlink()
     recorded = RecordedCode(tmp_path / "state")
     assert recorded.turn_ids() == set()
-    assert capture.rebuild([folder]) == 1
+    assert capture.rebuild(folder) == 1
     assert recorded.turn_ids() == {taken.turn_id}
     assert capture.of(conversation)[taken.turn_id].commit == taken.commit
 
@@ -158,7 +158,7 @@ def test_what_is_recorded_rightly_stays(
     git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a")
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "one"], check=True)
     subprocess.run([*git, "worktree", "add", "--quiet", str(tmp_path / "w")], check=True)
-    assert capture.rebuild([tmp_path / "w"]) == 1
+    assert capture.rebuild(tmp_path / "w") == 1
     assert capture.of(conversation)[taken.turn_id].repo == folder
 
 
