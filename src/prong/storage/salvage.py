@@ -10,6 +10,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ def mend(path: Path) -> None:
         with suppress(FileNotFoundError):
             shutil.copyfile(beside(path, "-wal"), beside(copy, "-wal"))
         salvaged = _salvaged(copy, new)
-        backup = _next_name(path)
+        names = (beside(path, f".damaged-{number}") for number in count(1))
+        backup = next(name for name in names if not name.exists())
         # The note comes first, so that a new file is never without one.
         repairs.save(path, repairs.Repair(backup.name, reason, salvaged))
         _replace(path, new, backup)
@@ -209,10 +211,3 @@ def _until_damage(
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_suspicious(error):
             raise
-
-
-def _next_name(path: Path) -> Path:
-    number = 1
-    while beside(path, f".damaged-{number}").exists():
-        number += 1
-    return beside(path, f".damaged-{number}")

@@ -26,7 +26,13 @@ class Terminals:
     ) -> None:
         self._registry = registry
         self._settings = settings or TerminalSettings()
-        self._environ = self._with_sockets(os.environ if environ is None else environ)
+        self._environ = dict(os.environ if environ is None else environ)
+        # Sockets of the configuration, for use from outside these terminals.
+        tmux, kitty = self._settings.tmux_socket, self._settings.kitty_socket
+        if tmux is not None and not self._environ.get("TMUX"):
+            self._environ.setdefault("PRONG_TMUX_SOCKET", str(tmux))
+        if kitty is not None and not self._environ.get("KITTY_LISTEN_ON"):
+            self._environ.setdefault("PRONG_KITTY_SOCKET", kitty)
         self._made: dict[str, Terminal] = {}
 
     def names(self) -> list[str]:
@@ -62,13 +68,3 @@ class Terminals:
 
     def place(self, wanted: Placement | None) -> Placement:
         return wanted or Placement(self._settings.place)
-
-    def _with_sockets(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        """Add the configured sockets to the environment, for use from outside these terminals."""
-        tmux, kitty = self._settings.tmux_socket, self._settings.kitty_socket
-        configured: dict[str, str] = {}
-        if tmux is not None and not environ.get("TMUX"):
-            configured["PRONG_TMUX_SOCKET"] = str(tmux)
-        if kitty is not None and not environ.get("KITTY_LISTEN_ON"):
-            configured["PRONG_KITTY_SOCKET"] = kitty
-        return {**configured, **environ}

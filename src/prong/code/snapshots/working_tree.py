@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 from prong.code.changed_files import FILTER_OF, LINKED, dirty, filters_in, unchanged
 from prong.code.git import Deadline, Git, RunningGit, items_of
 from prong.code.repository import Repository
-from prong.code.snapshots import sizes as index
+from prong.code.snapshots import sizes as index_sizes
 from prong.code.snapshots.fast_import import ImportedEntry
 from prong.code.snapshots.private_folder import Private, home
 from prong.code.snapshots.sizes import Sizes, packed
@@ -156,7 +156,8 @@ class WorkingTree:
     ) -> None:
         differing = self._differing.answer()
         if not differing.ok and not self._git.deadline.over:
-            original = _mtime(self._private.index)
+            index = self._private.index
+            original = int(index.stat().st_mtime) if index.exists() else 0
             self._private.distrust_no_time()
             differing = self._differ("all").answer()
             if not self._git.deadline.over:
@@ -273,7 +274,7 @@ class WorkingTree:
     def _sizes(self, records: list[bytes], width: int) -> set[bytes]:
         """Return size and blob of tracked files, from the index if possible."""
         with suppress(FileNotFoundError, IndexError):
-            result = index.sizes(self._private.index.read_bytes(), width)
+            result = index_sizes.sizes(self._private.index.read_bytes(), width)
             if result is not None:
                 return result
         return {
@@ -324,13 +325,6 @@ def _settings(config: bytes) -> dict[bytes, bytes]:
         name, equals, value = entry.partition(b"\n")
         settings[name] = value if equals else b"true"
     return settings
-
-
-def _mtime(path: Path) -> int:
-    try:
-        return int(path.stat().st_mtime)
-    except OSError:
-        return 0
 
 
 def _attribute_files(

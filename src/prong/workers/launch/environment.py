@@ -94,16 +94,13 @@ def settings_hash(files: Iterable[Path]) -> str:
 
 def _settings(path: Path, content: bytes) -> bytes:
     """Normalize settings, without trusted folders: each new folder adds itself."""
+    import tomllib
+
     try:
-        settings: Any = (_toml if path.suffix == ".toml" else json.loads)(content.decode())
+        read = tomllib.loads if path.suffix == ".toml" else json.loads
+        settings: Any = read(content.decode())
     except (ValueError, RecursionError):
         return content  # the agent may still understand it
     if isinstance(settings, dict):
         cast(dict[str, Any], settings).pop("projects", None)
     return json.dumps(settings, sort_keys=True, default=str).encode()
-
-
-def _toml(text: str) -> Any:
-    import tomllib
-
-    return tomllib.loads(text)
