@@ -28,8 +28,7 @@ from prong.terminals.base import CanPress
 from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.workers import headless
 from prong.workers.launch import environment
-from prong.workers.panes import Terminals
-from prong.workers.send import PaneSender, own_pane, until
+from prong.workers.send import PaneSender, until
 from prong.workers.state import Signature, signature_of
 from prong.workers.states import ENDS, WorkerStates
 
@@ -63,7 +62,6 @@ class WorkerPrompts(Record, frozen=True):
     stores: AgentStores
     sessions: SessionService
     states: WorkerStates
-    terminals: Terminals
     hooked: Callable[[str, Launch], Launch]
     """Adds prong's hooks to the launch of an agent."""
 
@@ -104,7 +102,7 @@ class WorkerPrompts(Record, frozen=True):
         """Type a prompt into the pane; return the text as the agent receives it."""
         store = self.stores.named(worker.agent)
         text = text if as_command else store.as_prompt(text, Route.TYPED)
-        sender = PaneSender(self.states, self.terminals, store, worker.name, self.states.lookout())
+        sender = PaneSender(self.states, store, worker.name, self.states.lookout())
         sender.send(text, as_command=as_command)
         return text
 
@@ -170,7 +168,7 @@ class WorkerPrompts(Record, frozen=True):
         worker = self.states.records.get(name)
         if worker.headless:
             raise Unsupported(f"{name} is headless and has no pane", hint="prong send")
-        terminal, pane = own_pane(self.states, self.terminals, worker)
+        terminal, pane = self.states.own_pane(worker)
         if not isinstance(terminal, CanPress):
             raise Unsupported(
                 f"{terminal.name} does not accept keys from other programs",

@@ -15,13 +15,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from prong.agents.base import AgentStore
-from prong.errors import Busy, External, ProngError, Unavailable, Unsupported
+from prong.errors import Busy, External, ProngError, Unsupported
 from prong.log import debug
 from prong.model.record import Record, field
-from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Pane, WorkerState, WorkerStatus
 from prong.terminals.base import CanCapture, CanPress, CanSend, HasCursor, Terminal
 from prong.workers.evidence import ENDING
-from prong.workers.panes import Terminals
 from prong.workers.state import Lookout
 from prong.workers.states import WorkerStates
 
@@ -147,17 +146,6 @@ _MORE_PRESSES = 100
 """Extra presses to delete a text: a UI's idea of one character is unknown."""
 
 
-def own_pane(
-    states: WorkerStates, terminals: Terminals, worker: WorkerInfo
-) -> tuple[Terminal, Pane]:
-    """Return the pane, after checking that the worker's own process runs in it."""
-    if worker.pane is None:
-        raise Unsupported(f"{worker.name} does not run in a pane that prong opened")
-    if states.liveness.has_ended(worker):
-        raise Unavailable(f"{worker.name} is gone", hint=f"prong restart {worker.name}")
-    return terminals.of(worker.pane), worker.pane
-
-
 def until(wanted: Callable[[], bool], seconds: float, every: float = _LOOK_EVERY) -> bool:
     """Poll a condition; return False on timeout."""
     end = time.monotonic() + seconds
@@ -172,7 +160,6 @@ class PaneSender(Record):
     """Sends one text to the UI of a worker."""
 
     states: WorkerStates
-    terminals: Terminals
     store: AgentStore
     name: str
     lookout: Lookout
@@ -257,7 +244,7 @@ class PaneSender(Record):
         is_asking = status.state is WorkerState.WAITING
         if not is_asking and worker.pane is not None:
             # A dialog without a hook event may be on the screen.
-            terminal = self.terminals.of(worker.pane)
+            terminal = self.states.terminals.of(worker.pane)
             if isinstance(terminal, CanCapture) and status.state is not WorkerState.GONE:
                 question = self.store.dialog_on(terminal.capture(worker.pane))
                 is_asking = question is not None
@@ -267,7 +254,7 @@ class PaneSender(Record):
                 f"{self.name} is waiting for input{detail}: the text would be taken as the answer",
                 hint=f"prong attach {self.name}",
             )
-        return own_pane(self.states, self.terminals, worker)
+        return self.states.own_pane(worker)
 
     def _status(self) -> WorkerStatus:
         return self.lookout.look([self.states.records.get(self.name)])[0]

@@ -75,7 +75,7 @@ class WorkerService(Record, frozen=True, dict=True):
     def prompts(self) -> WorkerPrompts:
         from prong.workers.prompts import WorkerPrompts
 
-        return WorkerPrompts(self.stores, self.sessions, self.states, self.terminals, self.hooked)
+        return WorkerPrompts(self.stores, self.sessions, self.states, self.hooked)
 
     @cached_property
     def planner(self) -> WorkerPlanner:

@@ -11,14 +11,14 @@ from math import inf
 from pathlib import Path
 
 from prong.agents.stores import AgentStores
-from prong.errors import Busy, External, ProngError, Unavailable
+from prong.errors import Busy, External, ProngError, Unavailable, Unsupported
 from prong.log import debug
 from prong.model.record import Record, replace
 from prong.model.sessions import Session, SessionRef
-from prong.model.workers import WorkerInfo, WorkerState, WorkerStatus
+from prong.model.workers import Pane, WorkerInfo, WorkerState, WorkerStatus
 from prong.session.service import SessionService
 from prong.storage.workers import WorkerRecords
-from prong.terminals.base import CanCapture, HasExitCodes
+from prong.terminals.base import CanCapture, HasExitCodes, Terminal
 from prong.transcripts.acknowledgement import acknowledges_seed
 from prong.workers import headless, push
 from prong.workers.daemon import Daemon
@@ -85,6 +85,14 @@ class WorkerStates(Record, frozen=True, dict=True):
                 self.import_events()
         return result
 
+    def own_pane(self, worker: WorkerInfo) -> tuple[Terminal, Pane]:
+        """Return the pane, after checking that the worker's own process runs in it."""
+        if worker.pane is None:
+            raise Unsupported(f"{worker.name} does not run in a pane that prong opened")
+        if self.liveness.has_ended(worker):
+            raise Unavailable(f"{worker.name} is gone", hint=f"prong restart {worker.name}")
+        return self.terminals.of(worker.pane), worker.pane
+
     # -- wait --------------------------------------------------------------------------------
 
     def wait(
@@ -105,7 +113,7 @@ class WorkerStates(Record, frozen=True, dict=True):
         combine = any if any_ else all
         end = time.monotonic() + timeout
         lookout = self.lookout()
-        by_events, asked = True, False
+        is_first = True
         while True:
             statuses = lookout.look([self.records.get(name) for name in names])
             if not statuses or combine(status.state in final for status in statuses):
@@ -114,12 +122,10 @@ class WorkerStates(Record, frozen=True, dict=True):
             if left <= 0:
                 raise _too_long(statuses, final, timeout)
             # Check what the daemon reports: it may know less, or report a state that is already
-            # over. In that case, stop asking it.
-            by_events = (
-                by_events and not asked and self._told_by_daemon(names, final, left, any_=any_)
-            )
-            asked = by_events
-            pause = _AFTER_A_WORD if asked else _LOOK_EVERY
+            # over. So it is asked once.
+            is_told = is_first and self._told_by_daemon(names, final, left, any_=any_)
+            is_first = False
+            pause = _AFTER_A_WORD if is_told else _LOOK_EVERY
             time.sleep(min(pause, max(0.0, end - time.monotonic())))
 
     def _told_by_daemon(
