@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +21,7 @@ class Journal:
     """An append-only file of JSON lines, locked while its writer runs."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
-        self._path = path
+        self.path = path
         self._file = file
         self.entries: list[dict[str, Any]] = []
 
@@ -61,7 +62,7 @@ class Journal:
         return None
 
     def write(self, **entry: Any) -> None:
-        step("write", self._path)
+        step("write", self.path)
         self.entries.append(entry)
         data = json.dumps(entry).encode() + b"\n"
         while data:
@@ -83,13 +84,17 @@ class Journal:
 
 def leftovers(folder: Path) -> list[Path]:
     """Return the journals of killed processes."""
-    paths: list[Path] = []
+    return [journal.path for journal in abandoned(folder)]
+
+
+def abandoned(folder: Path) -> Iterator[Journal]:
+    """Yield the journals of killed processes, each locked and open until the next."""
     for path in sorted(folder.glob("*.jsonl")):
-        journal = Journal.open(path)
-        if journal is not None:
-            journal.close()
-            paths.append(path)
-    return paths
+        if journal := Journal.open(path):
+            try:
+                yield journal
+            finally:
+                journal.close()
 
 
 def step(what: str, path: Path) -> None:

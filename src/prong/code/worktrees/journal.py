@@ -115,26 +115,21 @@ class Swept(NamedTuple):
 def sweep(root: Path, is_used: Callable[[Path], bool] = lambda _: False) -> Swept:
     """Undo what killed processes left in the managed root, except complete worktrees in use."""
     swept = Swept([], [])
-    for path in sorted((root / PRIVATE).glob("*.jsonl")):
-        journal = Journal.open(path)
-        if journal is None:
-            continue
-        try:
-            is_done = any("done" in entry for entry in journal.entries)
-            # Complete worktrees that are not yet kept, and the time of completion.
-            whole = {
-                Path(entry["whole"]): entry.get("at", 0.0)
-                for entry in journal.entries
-                if "whole" in entry and not is_done and Path(entry["whole"]).is_dir()
-            }
-            if not any(is_used(top) for top in whole):
-                worked_in = [top for top, since in whole.items() if _has_work(top, since)]
-                swept.kept.extend(worked_in)
-                if not worked_in:
-                    swept.removed.extend(_take_back(root, path.stem, journal.entries))
-            _forget(root, path.stem)
-        finally:
-            journal.close()
+    for journal in journals.abandoned(root / PRIVATE):
+        token, entries = journal.path.stem, journal.entries
+        is_done = any("done" in entry for entry in entries)
+        # Complete worktrees that are not yet kept, and the time of completion.
+        whole = {
+            Path(entry["whole"]): entry.get("at", 0.0)
+            for entry in entries
+            if "whole" in entry and not is_done and Path(entry["whole"]).is_dir()
+        }
+        if not any(is_used(top) for top in whole):
+            worked_in = [top for top, since in whole.items() if _has_work(top, since)]
+            swept.kept.extend(worked_in)
+            if not worked_in:
+                swept.removed.extend(_take_back(root, token, entries))
+        _forget(root, token)
     return swept
 
 
