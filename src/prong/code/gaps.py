@@ -73,7 +73,9 @@ def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[C
 
     @cache
     def gap(top: Path, pointer: lfs.Pointer) -> CodeGap | None:
-        if lfs.stored(store, pointer) or _size_of(top / pointer.path) == pointer.size:
+        file = top / pointer.path
+        is_there = os.path.lexists(file) and file.lstat().st_size == pointer.size
+        if is_there or lfs.stored(store, pointer):
             return None
         return CodeGap(GapKind.LEFT_OUT, _NO_CONTENT, pointer.path, pointer.size)
 
@@ -88,13 +90,6 @@ def _of_lfs_in(common: Path, snapshots: Sequence[Snapshot]) -> dict[str, tuple[C
         if missing:
             gaps[snapshot.commit] = tuple(missing)
     return gaps
-
-
-def _size_of(path: Path) -> int | None:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return None
 
 
 def outside(turn: Turn, cwd: str | None, folders: Collection[Path]) -> list[str]:

@@ -125,8 +125,14 @@ def stored(store: Path, pointer: Pointer) -> Path | None:
     return None
 
 
-def check_out(content: Path, pointer: Pointer, target: Path) -> bool:
-    """Replace the pointer at `target` by its content; False if the content is damaged."""
+def check_out(store: Path, target: Path) -> bool:
+    """Replace a pointer by its content; False if it is none, or the content is lost or damaged."""
+    if target.is_symlink() or not target.is_file() or target.stat().st_size > _LARGEST:
+        return False
+    pointer = read_pointer(target.name, target.read_bytes())
+    content = stored(store, pointer) if pointer else None
+    if pointer is None or content is None:
+        return False
     mode = target.stat().st_mode & 0o777
     staging = target.with_name(f".{pointer.oid}.prong")
     digest = hashlib.sha256()

@@ -210,7 +210,7 @@ def _bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str
     for name in sorted(filtered):
         original, target = (top / os.fsdecode(name) for top in (snapshot.repo, path))
         if name not in available:
-            if _check_out(store, target):
+            if lfs.check_out(store, target):
                 copied.add(name)
             else:
                 missing.append(os.fsdecode(name))
@@ -225,15 +225,6 @@ def _bring_filtered(snapshot: Snapshot, path: Path, listing: bytes) -> tuple[str
     more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
     names = ", ".join(missing[:_NAMED]) + more
     return (f"as git stores them, without their filter (try git lfs pull): {names}",)
-
-
-def _check_out(store: Path, target: Path) -> bool:
-    """Replace an LFS pointer by its content, if the repository has it."""
-    if target.is_symlink() or not target.is_file() or target.stat().st_size > _ALIKE:
-        return False
-    pointer = lfs.read_pointer(target.name, target.read_bytes())
-    content = lfs.stored(store, pointer) if pointer else None
-    return bool(pointer and content and lfs.check_out(content, pointer, target))
 
 
 def _is_same(source: Path, target: Path) -> bool:
