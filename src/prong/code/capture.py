@@ -83,9 +83,9 @@ class Capture:
         known = existing | unknown | homes.keys()
         deleted = {one.key for one in recorded.values() if one.commit not in known}
         try:
-            self._records.add(
-                *(one for one in found if one.key in deleted or not self._records.has(one.key))
-            )
+            there = self._records.times(one.key for one in found)
+            new = [one for one in found if one.key in deleted or one.key not in there]
+            self._records.add(*new)
         except ProngError as error:
             debug(__name__, "snapshots that were found are not recorded: %s", error)
         for id_, snapshot in self._recorded(conversation, found).items():

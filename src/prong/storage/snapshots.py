@@ -58,9 +58,6 @@ class SnapshotRecords(Records[Snapshot]):
         query = "SELECT repository FROM snapshots GROUP BY repository ORDER BY max(taken) DESC"
         return [Path(os.fsdecode(row[0])) for row in read(self.path, query)]
 
-    def has(self, key: TurnKey) -> bool:
-        return bool(read(self.path, f"SELECT 1 FROM snapshots {_OF_KEY}", key))
-
     def incomplete(self) -> list[Snapshot]:
         return self._select(f"WHERE degraded IS NOT NULL OR left_out != '[]' {_NEWEST_FIRST}")
 
