@@ -66,5 +66,5 @@ class Terminals:
             raise Unavailable("no terminal found to open a pane in", hint=_HINT)
         return tmux
 
-    def place(self, wanted: Placement | None) -> Placement:
+    def place(self, wanted: Placement | None = None) -> Placement:
         return wanted or Placement(self._settings.place)
