@@ -356,7 +356,7 @@ def in_turns(lab: Lab, state: Path, turns: int) -> tuple[Capture, Conversation]:
     ref = SessionRef(key.agent, key.session)
     session = Session(ref=ref, file="session", title="work", cwd=str(lab.top))
     capture = Capture(state)
-    capture.rebuild([lab.top])
+    capture.rebuild(lab.top)
     return capture, Conversation(session, tuple(taken))
 
 

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -157,13 +157,19 @@ class Heard:
         return [one["event"] for _, one in self.events]
 
 
+def _events(daemon: Daemon) -> Iterator[dict[str, Any]]:
+    with Connection(daemon.path, timeout=60) as connection:
+        connection.request("GET", "/events")
+        for line in connection.getresponse():
+            if line.strip():
+                yield json.loads(line)
+
+
 @contextmanager
 def listening(daemon: Daemon) -> Generator[Heard]:
     """Everything that a daemon tells, until the block ends."""
     heard = Heard()
-    connection = Connection(daemon.path, timeout=60)
-    connection.request("GET", "/events")
-    events = (json.loads(line) for line in connection.getresponse() if line.strip())
+    events = _events(daemon)
     heard.events.append((time.monotonic(), next(events)))
 
     def listen() -> None:

@@ -67,6 +67,10 @@ class CloneOrigin(Record, frozen=True):
             return self.worker.name
         return str(self.session.ref) if self.session else self.agent
 
+    @property
+    def headless(self) -> bool:
+        return self.worker is not None and self.worker.headless
+
 
 class Moment(Record, frozen=True):
     """Progress of a source's conversation at one moment."""
@@ -134,6 +138,9 @@ class CloneSources(Record, frozen=True):
             raise Prompted
         if signature_of(now.session) != before.signature and self.moment(now).last != before.last:
             raise Prompted
+
+    def rest(self, timeout: float, waiting: Callable[[str], None] = lambda _: None) -> Rest:
+        return Rest(self, timeout, time.monotonic() + timeout, waiting)
 
 
 class Rest(Record):
@@ -226,7 +233,7 @@ class WorkerCloner(Record, frozen=True):
                 push=worker.push,
             )
         self.starter.terminal(request)  # fail before anything is created
-        rest = Rest(self.sources, timeout, time.monotonic() + timeout, waiting)
+        rest = self.sources.rest(timeout, waiting)
         collision: Taken | None = None
         for _ in range(_ATTEMPTS):
             origin = rest.wait_for(origin)
