@@ -14,6 +14,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from types import UnionType
@@ -21,6 +22,7 @@ from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import msgspec
 
+from prong.agents.last_turn import lines_backwards
 from prong.errors import Corrupt, NotFound
 from prong.files.regular import open_regular
 from prong.model.record import Record, field
@@ -102,15 +104,9 @@ def size_of(file: BinaryIO) -> int:
 
 def last_lines(path: Path, size: int = TAIL) -> Iterator[bytes]:
     """Yield the last lines of a file in reverse order; none when it cannot be read."""
-    try:
-        with open_file(path) as file:
-            start = max(0, size_of(file) - size)
-            file.seek(start)
-            lines = file.read().split(b"\n")
-    except OSError:
-        return
-    # The first line is cut off at its start.
-    yield from reversed(lines[1:] if start else lines)
+    with suppress(OSError), open_file(path) as file:
+        for line, _ in lines_backwards(file, limit=size):
+            yield line
 
 
 @cache

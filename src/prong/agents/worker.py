@@ -1,4 +1,4 @@
-"""Base class of stores whose agent prong can run as a worker.
+"""Base class of the stores of Claude Code and Codex: what the two have in common.
 
 The modules that know the agent's commands and screens are imported on use, since most commands
 start nothing.
@@ -54,10 +54,7 @@ class SessionSource(ForkSource, Protocol):
 
 
 class WorkerStore(AgentStore):
-    """A store with modules beside it: `launch`, `worker`, `output`, and `trust` in `settings`.
-
-    They build command lines, which become launches here, and parse what the program shows.
-    """
+    """A store with modules beside it that know command lines, output, screens and settings."""
 
     package: str
     product: str

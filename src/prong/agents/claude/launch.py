@@ -48,7 +48,7 @@ SEED_FLAGS = (
 )
 SEED_ENVIRONMENT = {"CLAUDE_CODE_DISABLE_ATTACHMENTS": "1"}
 """Or `@name` in the transcript would attach the current version of any such file."""
-_PRINTED = ("--output-format", "stream-json", "--verbose")
+PRINTED = ("--output-format", "stream-json", "--verbose")
 _KEPT_BY_SEED = flags(
     """
     --add-dir --append-system-prompt --append-system-prompt-file --autocompact --betas --effort
@@ -137,7 +137,7 @@ def seed(command: Command, _root: Path, child: Child) -> tuple[str, ...]:
     Measured: a prompt of any length arrives, stripped of surrounding space. The session is one of
     `claude -p`, so Claude Code's picker does not list it, but its id opens it.
     """
-    own = ["--print", *identity(child.id, child.title), *_PRINTED]
+    own = ["--print", *identity(child.id, child.title), *PRINTED]
     own += ["--tools", "", "--strict-mcp-config", "--permission-mode", "dontAsk"]
     # Otherwise later runs would keep this run's system prompt, which has no tools.
     own += ["--system-prompt-snapshot", "off"]

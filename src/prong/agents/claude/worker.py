@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prong.agents import argv
 from prong.agents.argv import Command, flags
-from prong.agents.claude.launch import GRAMMAR, PROGRAM, SESSION_FLAGS, identity, rebuilt
+from prong.agents.claude.launch import GRAMMAR, PRINTED, PROGRAM, SESSION_FLAGS, identity, rebuilt
 from prong.agents.common import checked_id, foot, is_uuid
 from prong.errors import UsageError
 from prong.model.workers import NewSession, RunOptions
@@ -58,9 +58,8 @@ def one_turn(command: Command, session: NewSession, *, resume: bool) -> tuple[st
     """Build `claude -p`, which reads the prompt from standard input and prints events."""
     if resume and session.id is None:
         raise UsageError("a turn of a session needs the id of the session")
-    own = ["--print", "--output-format", "stream-json", "--verbose"]
-    own += ["--resume", str(session.id)] if resume else identity(session.id, session.title)
-    return rebuilt(command, own, dropped=_NOT_OF_A_WORKER)
+    own = ["--resume", str(session.id)] if resume else identity(session.id, session.title)
+    return rebuilt(command, ["--print", *PRINTED, *own], dropped=_NOT_OF_A_WORKER)
 
 
 def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
