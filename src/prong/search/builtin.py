@@ -29,7 +29,7 @@ from prong.search.catalogue import ORDINAL_BITS, IndexedTurn
 from prong.search.index import SearchIndex
 from prong.search.lexical import Coverage, Scope
 from prong.search.passages import Marker
-from prong.search.query_terms import FileNameFilter, QueryTerms, query_text, words_of
+from prong.search.query_terms import QueryTerms, file_filter, query_text, words_of
 from prong.search.turn_words import milliseconds
 
 if TYPE_CHECKING:
@@ -273,9 +273,9 @@ class _Search:
         keys = [turn.key for turn in turns]
         matching: set[int] | None = None
         if self._request.files:
-            names = [FileNameFilter(name) for name in self._request.files]
+            fits = file_filter(self._request.files)
             touched = self._catalogue.files_touched(keys)
-            matching = {key for key, files in touched.items() if all(n.fits(files) for n in names)}
+            matching = {key for key, files in touched.items() if fits(files)}
         if ids is not None:
             indexed = self._catalogue.turns(keys if matching is None else matching)
             matching = {key for key, turn in indexed.items() if turn.id in ids}

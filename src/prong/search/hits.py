@@ -15,7 +15,7 @@ from prong.model.sessions import Session, SessionRef, Turn
 from prong.redaction.secrets import mask_passage
 from prong.redaction.visible import safe
 from prong.search.builtin import BuiltIn, Name, SearchScope, Standing
-from prong.search.query_terms import FileNameFilter
+from prong.search.query_terms import file_filter
 from prong.session.lineage import family_of
 from prong.session.listing import Project
 
@@ -91,8 +91,8 @@ class Lookup:
                 return False
             if not self._recorded.among(hit.session.agent, [turn.id for turn in turns]):
                 return False
-        names = [FileNameFilter(name) for name in request.files]
-        return any(all(name.fits(turn.files) for name in names) for turn in turns)
+        fits = file_filter(request.files)
+        return any(fits(turn.files) for turn in turns)
 
     def _turns(self, session: Session | None) -> Sequence[Turn]:
         try:

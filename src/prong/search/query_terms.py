@@ -1,6 +1,6 @@
 """SearchRequest terms: the words of a query in the forms in which they are indexed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
 
 from prong.search.analyzers import (
@@ -84,16 +84,16 @@ def _once(words: Iterable[_Any]) -> tuple[_Any, ...]:
     return tuple(dict.fromkeys(words))
 
 
-class FileNameFilter:
-    """Matches paths that end with the given path, and all paths below it."""
+def file_filter(names: Iterable[str]) -> Callable[[Iterable[str]], bool]:
+    """Build a check whether each name is that of a file, or of a folder above one."""
+    parts = ([part for part in _plain(name).split("/") if part not in ("", ".")] for name in names)
+    wanted = [f"/{'/'.join(some)}/" for some in parts]
 
-    def __init__(self, text: str) -> None:
-        parts = (part for part in _plain(text).split("/") if part not in ("", "."))
-        self._inside = f"/{'/'.join(parts)}/"
+    def fits(files: Iterable[str]) -> bool:
+        paths = [f"/{_plain(file)}/" for file in files]
+        return all(any(inside in path for path in paths) for inside in wanted)
 
-    def fits(self, files: Iterable[str]) -> bool:
-        """Return True when any of the paths matches."""
-        return any(self._inside in f"/{_plain(file)}/" for file in files)
+    return fits
 
 
 def _plain(path: str) -> str:

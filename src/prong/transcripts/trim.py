@@ -1,6 +1,7 @@
 """Trim a transcript: keep the first prompt and the newest turns, and note what was omitted."""
 
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from prong.errors import UsageError
@@ -117,16 +118,12 @@ def _shortened(blocks: list[Block], room: int) -> list[Block]:
     def saved(cap: int) -> int:
         return sum(length - cap for length in lengths if length > cap)
 
-    if saved(_LEAST) < excess:
+    caps = range(_LEAST, max(lengths, default=_LEAST) + 1)
+    # The shorter the texts, the more is saved.
+    enough = bisect_right(caps, -excess, key=lambda cap: -saved(cap))
+    if not enough:
         raise _impossible()
-    low, high = _LEAST, max(lengths, default=_LEAST) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if saved(middle) >= excess:
-            low = middle
-        else:
-            high = middle
-    return [replace(block, tool=_cut_tool(block.tool, low)) for block in blocks]
+    return [replace(block, tool=_cut_tool(block.tool, caps[enough - 1])) for block in blocks]
 
 
 def _cut_tool(tool: Tool | None, length: int) -> Tool | None:
