@@ -88,7 +88,7 @@ class Workspaces:
             return None
         session = conversation.session
         code_turn = turn if request.code_at is None else find_turn(conversation, request.code_at)
-        # Explicit code request make missing code an error.
+        # An explicit request makes missing code an error.
         is_explicit = request.code is not None or _is_told(request)
         try:
             repository, origin = self._looked_up(conversation, code_turn)
