@@ -72,13 +72,14 @@ def test_marks_for_the_hooks() -> None:
     def marks(worker: WorkerInfo) -> dict[str, str]:
         launch = Launch((), worker.workspace)
         variables = environment.complete(worker, launch, {"PRONG_WORKER": "other"})
-        names = (environment.NAME, environment.COMMIT_TURNS, environment.PUSH)
+        names = (environment.NAME, environment.AGENT, environment.COMMIT_TURNS, environment.PUSH)
         return {name: variables[name] for name in names if name in variables}
 
     worker = WorkerInfo("calm-otter", "claude", Path("/shop"), "claude", datetime.now(UTC))
-    assert marks(worker) == {"PRONG_WORKER": "calm-otter"}
+    assert marks(worker) == {"PRONG_WORKER": "calm-otter", "PRONG_AGENT": "claude"}
     assert marks(replace(worker, commit_turns=True, push="origin")) == {
         "PRONG_WORKER": "calm-otter",
+        "PRONG_AGENT": "claude",
         "PRONG_COMMIT_TURNS": "1",
         "PRONG_PUSH": "origin",
     }
