@@ -82,6 +82,7 @@ class CodeService(Record, frozen=True, dict=True):
         return RecordedCode(self.state)
 
     def snapshots(self, conversation: Conversation) -> dict[str, Snapshot]:
+        """Return the snapshots of a conversation by turn id."""
         return self.capture.of(conversation) if self.database else {}
 
     def captured(self, conversation: Conversation) -> CapturedCode:
@@ -107,6 +108,7 @@ class CodeService(Record, frozen=True, dict=True):
         return self.capture.gaps(conversation, turn) if self.database else ()
 
     def keep(self, conversation: Conversation, *, again: bool = False) -> Snapshot:
+        """Take a snapshot of the current code for the session's last turn."""
         return self.capture.keep(conversation, again=again)
 
     def diff(self, first: str, second: str | None = None, paths: Sequence[str] = ()) -> CodeDiff:
@@ -134,6 +136,7 @@ class CodeService(Record, frozen=True, dict=True):
         return diff.of_turn(code, self.sessions.turn(code.conversation, turn), paths)
 
     def change_of(self, conversation: Conversation, turn: Turn) -> CodeDiff:
+        """Diff the code before and after a turn."""
         from prong.code import diff
 
         return diff.of_turn(self.captured(conversation), turn)

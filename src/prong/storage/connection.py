@@ -16,7 +16,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -150,18 +150,17 @@ class _Database:
         import shutil
         import tempfile  # slow to import
 
-        with self._use, ExitStack() as stack:
+        with self._use:
             self.close()  # a file that sqlite has open must not be opened otherwise
             try:
                 refuse_special(self.path)
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="prong-"))
-                copy = Path(folder) / self.path.name
-                shutil.copyfile(self.path, copy)
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(f"{self.path}-wal", f"{copy}-wal")
-                database = _Database(copy)
-                with explained(copy), closing(database):
-                    rows = database.read(query, values)
+                with tempfile.TemporaryDirectory(prefix="prong-") as folder:
+                    copy = Path(folder) / self.path.name
+                    shutil.copyfile(self.path, copy)
+                    with suppress(FileNotFoundError):
+                        shutil.copyfile(f"{self.path}-wal", f"{copy}-wal")
+                    with explained(copy), closing(_Database(copy)) as database:
+                        rows = database.read(query, values)
             except Unsupported:
                 raise
             except (ProngError, OSError) as error:

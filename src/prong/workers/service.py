@@ -142,6 +142,7 @@ class WorkerService(Record, frozen=True, dict=True):
         return self.records.change(name, stopped=datetime.now(UTC))
 
     def rename(self, name: str, new: str) -> WorkerInfo:
+        """Give a worker another name."""
         from prong.workers import names
 
         worker = self.records.get(name)
