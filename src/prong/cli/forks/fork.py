@@ -19,8 +19,8 @@ from prong.cli.arguments import (
     settings_option,
     yes_option,
 )
-from prong.cli.forks import turn_preview
 from prong.cli.forks.command import ForkCommand, ForkOptions
+from prong.cli.forks.picker import show_preview
 from prong.cli.output import open_app, patience, print_json, read_prompt
 from prong.errors import UsageError
 from prong.forks.request import ForkRequest
@@ -173,4 +173,4 @@ def _print_preview(session: str) -> None:
     turn = app.sessions.turn(conversation, point.turn or "-1")
     if turn is None:
         raise UsageError("turn 0 is before the first prompt: nothing to show")
-    turn_preview.show(read(app.sessions, app.code, conversation, turn))
+    show_preview(read(app.sessions, app.code, conversation, turn))

@@ -1,16 +1,17 @@
 """Turn picker: a list with a filter and a preview."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from threading import Thread
 
 import click
 
-from prong.cli.forks import turn_preview
 from prong.cli.forks.screen import Screen
-from prong.cli.output import styled
+from prong.cli.output import styled, width
+from prong.cli.sessions.diff import stat_lines
 from prong.model.sessions import Turn
-from prong.views.text import cells, clean, cut, pad
+from prong.views.text import cells, clean, cut, pad, wrapped
 from prong.views.turn_preview import TurnPreview
 from prong.views.turn_table import Layout, row
 
@@ -21,6 +22,7 @@ _BELOW = 80, 16
 _PAUSE = 0.03
 """Seconds without a key before a preview is computed."""
 _WIDEST = 500
+_PIPE_WIDTH = 80
 _HELP = "enter fork here · ↑↓ move · / filter · esc leave"
 
 
@@ -169,7 +171,7 @@ class Picker:
 
     def _shown(self, columns: int, height: int) -> list[str]:
         preview = self._previews.get(self._fitting[self._at]) if self._fitting else None
-        lines = turn_preview.lines(preview, columns, height) if preview else []
+        lines = preview_lines(preview, columns, height) if preview else []
         return [*lines, *[""] * (height - len(lines))]
 
 
@@ -195,3 +197,38 @@ def _is_beside(columns: int) -> bool:
 
 def _is_below(columns: int, lines: int) -> bool:
     return columns >= _BELOW[0] and lines >= _BELOW[1]
+
+
+# -- the preview ----------------------------------------------------------------------------------
+
+
+def preview_lines(preview: TurnPreview, columns: int, height: int) -> list[str]:
+    """Return the lines that fit; the answer gets the lines that prompt and code leave."""
+    prompt = [styled(line, bold=True) for line in wrapped(preview.prompt, columns)]
+    if preview.code is None:
+        code = [styled(cut(preview.lack, columns), dim=True)]
+    else:
+        code = list(stat_lines(preview.code.files, columns))
+    code = code or [styled("no code changes", dim=True)]
+    above = [*_head(prompt, max(height // 4, 2)), "", *_stat(code, max(height // 3, 3)), ""]
+    return [*above, *_head(wrapped(preview.answer, columns), height - len(above))][:height]
+
+
+def show_preview(preview: TurnPreview) -> None:
+    """Print a preview, in fzf's preview window or on stdout."""
+    columns, height = (os.environ.get(f"FZF_PREVIEW_{name}", "") for name in ("COLUMNS", "LINES"))
+    in_fzf = columns.isdecimal() and height.isdecimal()
+    size = (int(columns), int(height)) if in_fzf else (width() or _PIPE_WIDTH, sys.maxsize)
+    for line in preview_lines(preview, *size):
+        click.echo(line, color=in_fzf or None)
+
+
+def _head(lines: list[str], height: int) -> list[str]:
+    if len(lines) <= height:
+        return lines
+    return [*lines[: max(height - 1, 0)], styled("…", dim=True)][: max(height, 0)]
+
+
+def _stat(lines: list[str], height: int) -> list[str]:
+    """Cut a diffstat but keep its last line, the total."""
+    return lines if len(lines) <= height else [*lines[: height - 2], " …", lines[-1]]

@@ -1,4 +1,4 @@
-"""Entries of the session list, two lines each."""
+"""Entries of the session list, two lines each, and of the fork tree, one line each."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -6,8 +6,11 @@ from typing import TypeVar
 from prong.model.amounts import counted
 from prong.model.search import Hit, Passage
 from prong.model.sessions import Session, SessionRef
+from prong.model.workers import WorkerStatus
+from prong.tui.content.worker_entry import sign_of, style_of
 from prong.tui.widgets.lines import Line, Mark, line
 from prong.tui.widgets.rows import ListEntry
+from prong.views.lineage import LineageRow
 from prong.views.passage import cleaned, fitted, within
 from prong.views.text import age, cells, clean, cut, cut_left, pad, short_path
 from prong.views.turn_table import row
@@ -16,6 +19,9 @@ T = TypeVar("T")
 
 _LEAST_FOLDER = 8
 _TURN_ID = 8
+_LEAST_TITLE = 24
+"""Columns to reserve for a title before the session's name is shown next to it."""
+_GAP = 2
 
 
 class FoundEntry(ListEntry):
@@ -84,6 +90,46 @@ class SessionEntry(ListEntry):
             rest.append(f"fork of {session.parent.id[:8]}@{number}")
         rest.append(clean(session.branch or ""))
         return first, _meta(self._lead, self._name, short_path(session.cwd), rest, columns)
+
+
+class TreeEntry(ListEntry):
+    def __init__(
+        self, row: LineageRow, worker: WorkerStatus | None = None, *, is_chosen: bool = False
+    ) -> None:
+        """`worker` has the session open."""
+        self._row = row
+        self._worker = worker
+        self._mark = " *" if is_chosen else ""
+        self.key = row.node.ref
+        self.session = row.node.session
+        if self.session is not None:  # it was not deleted
+            self.point = str(row.node.ref)
+
+    def draw(self, columns: int) -> Sequence[Line]:
+        row, status = self._row, self._worker
+        worker = ""
+        if status is not None:
+            worker = f"  {sign_of(status.state)} {clean(status.worker.name)} {status.state.value}"
+        available = columns - sum(map(cells, (row.lead, row.at, self._mark, worker)))
+        rest = row.rest if cells(row.rest) <= available - _GAP else ""
+        available -= cells(rest)
+        # Show the name if there is no title, or room for both.
+        has_name = not row.title or available >= cells(row.name) + _GAP + _LEAST_TITLE
+        name = row.name if has_name else ""
+        room = available - (cells(name) + _GAP if name else 0)
+        title = pad(cut(row.title, max(room, 0)), room if row.title else available - cells(name))
+        return (
+            line(
+                (row.lead, "rule"),
+                (row.at, "dim"),
+                (name, "name"),
+                _GAP * " " if name and row.title else "",
+                (title, "" if self.session else "dim"),
+                (worker, style_of(status.state) if status else ""),
+                (rest, "dim"),
+                (self._mark, "good"),
+            ),
+        )
 
 
 def of_hits(hits: Iterable[Hit], names: Mapping[SessionRef, str]) -> list[FoundEntry]:

@@ -11,8 +11,8 @@ from prong.model.amounts import counted
 from prong.model.sessions import Session, SessionRef
 from prong.model.workers import WorkerState, WorkerStatus
 from prong.threads import Newest
+from prong.tui.content.entries import TreeEntry
 from prong.tui.content.preview import Preview, SessionReader
-from prong.tui.content.tree_entry import TreeEntry
 from prong.tui.lanes import Lanes
 from prong.tui.screens.view import ListScreen
 from prong.tui.widgets.lines import Line, line
