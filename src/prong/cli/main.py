@@ -139,10 +139,9 @@ class _Main(click.Group):
         except _ClosedPipe:
             _abandon(sys.stdout)
             status = 0
-        except click.UsageError as error:
-            status = fail(UsageError(error.format_message(), hint=_usage_hint(error, words)), words)
         except click.ClickException as error:
-            status = fail(UsageError(error.format_message()), words)
+            hint = _usage_hint(error, words) if isinstance(error, click.UsageError) else None
+            status = fail(UsageError(error.format_message(), hint=hint), words)
         except ProngError as error:
             status = fail(error, words)
         except MemoryError:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import datetime, time
+from datetime import time
 from typing import Any
 
 import click
@@ -118,11 +118,9 @@ def _print_nothing(result: SearchResult, sessions: SessionService, stores: Agent
     searched = f"searched {counted(state.sessions, 'session')} with {counted(state.turns, 'turn')}"
     as_of = f", as of {duration(state.age_s)} ago" if state.age_s is not None else ""
     note(f"{searched}{as_of}")
-    suggestions = ["other words"]
-    if filters:
-        names = dict.fromkeys(text.split()[0] for text in filters)
-        suggestions.insert(0, f"without {' and '.join(names)}")
-    note(f"try: {', or '.join(suggestions)}; prong list shows the newest sessions")
+    names = dict.fromkeys(text.split()[0] for text in filters)
+    fewer = f"without {' and '.join(names)}, or " if names else ""
+    note(f"try: {fewer}other words; prong list shows the newest sessions")
 
 
 def _filters(query: SearchRequest) -> Iterable[str]:
@@ -131,16 +129,13 @@ def _filters(query: SearchRequest) -> Iterable[str]:
     if query.project:
         yield f"--project {short_path(str(query.project))}"
     if query.since:
-        yield f"--since {_typed(query.since)}"
+        # In local time, as it can be typed.
+        since = query.since.astimezone().replace(tzinfo=None)
+        is_day = since.time() == time()
+        yield f"--since {since:%Y-%m-%d}" if is_day else f"--since {since:%Y-%m-%dT%H:%M}"
     for name in query.files:
         yield f"--file {clean(name)}"
     if query.has_snapshot:
         yield "--has snapshot"
     if query.min_score is not None:
         yield f"--min-score {query.min_score:g}"
-
-
-def _typed(moment: datetime) -> str:
-    """Format a time in local time, as it can be typed."""
-    local = moment.astimezone().replace(tzinfo=None)
-    return f"{local:%Y-%m-%d}" if local.time() == time() else f"{local:%Y-%m-%dT%H:%M}"
