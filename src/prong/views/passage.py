@@ -17,7 +17,7 @@ _DOTS = "…"
 
 
 def cleaned(passage: Passage) -> Passage:
-    """Clean a passage to a single safe line, and move its marks along."""
+    """Clean a passage to a single safe line with single spaces, and move its marks along."""
     text = passage.text.replace(_BEGIN, "\ufffd").replace(_END, "\ufffd")
     pieces: list[str] = []
     before = 0
@@ -25,7 +25,20 @@ def cleaned(passage: Passage) -> Passage:
         pieces += [text[before:begin], _BEGIN, text[begin:end], _END]
         before = end
     pieces.append(text[before:])
-    return _collapsed(_unmarked(clean("".join(pieces))))
+    characters: list[str] = []
+    marks: list[tuple[int, int]] = []
+    begin = 0
+    for character in clean("".join(pieces)):
+        if character == _BEGIN:
+            begin = len(characters)
+        elif character == _END:
+            marks.append((begin, len(characters)))
+        elif not character.isspace():
+            characters.append(character)
+        elif characters and characters[-1] != " ":
+            characters.append(" ")
+    text = "".join(characters).rstrip()
+    return Passage(text, tuple(_ordered(marks, len(text))))
 
 
 def _ordered(marks: Iterable[tuple[int, int]], length: int) -> list[tuple[int, int]]:
@@ -38,45 +51,10 @@ def _ordered(marks: Iterable[tuple[int, int]], length: int) -> list[tuple[int, i
     return ordered
 
 
-def _unmarked(text: str) -> Passage:
-    characters: list[str] = []
-    marks: list[tuple[int, int]] = []
-    begin = 0
-    for character in text:
-        if character == _BEGIN:
-            begin = len(characters)
-        elif character == _END:
-            marks.append((begin, len(characters)))
-        else:
-            characters.append(character)
-    return Passage("".join(characters), tuple(mark for mark in marks if mark[0] < mark[1]))
-
-
-def _collapsed(passage: Passage) -> Passage:
-    """Collapse whitespace to single spaces."""
-    if passage.text == " ".join(passage.text.split()):
-        return passage
-    characters: list[str] = []
-    positions: list[int] = []
-    """New position of each character; for a dropped one, the position of the next."""
-    for character in passage.text:
-        positions.append(len(characters))
-        if not character.isspace():
-            characters.append(character)
-        elif characters and characters[-1] != " ":
-            characters.append(" ")
-    text = "".join(characters).rstrip()
-    positions.append(len(text))
-    marks = [(positions[begin], positions[end]) for begin, end in passage.marks]
-    return Passage(text, tuple(_ordered(marks, len(text))))
-
-
 def fitted(
     passage: Passage, columns: int | None, most: int = 2, *, beginning: bool = False
 ) -> list[Passage]:
     """Fit a cleaned passage to lines: all of it, its beginning, or around its first match."""
-    # Wrapping puts a single space between words, so positions must agree with that.
-    passage = _collapsed(passage)
     if not passage.text:
         return []
     if columns is None:

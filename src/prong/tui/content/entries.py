@@ -55,7 +55,7 @@ class FoundEntry(ListEntry):
         hit = self.hit
         passage = cleaned(hit.passage)
         if hit.turn is None:
-            return passage if passage.text else Passage(_title(hit.session))
+            return passage if passage.text else Passage(" ".join(_title(hit.session).split()))
         prompt = cleaned(Passage(row(hit.turn, "").prompt)).text
         return within(passage, prompt) or (passage if passage.marks else Passage(prompt))
 
@@ -83,7 +83,9 @@ class SessionEntry(ListEntry):
 
     def draw(self, columns: int) -> Sequence[Line]:
         session = self.listed
-        first = _with_right(self._lead, Passage(_title(session)), age(session.updated), columns)
+        first = _with_right(
+            self._lead, cleaned(Passage(_title(session))), age(session.updated), columns
+        )
         rest = [counted(session.turn_count, "turn")]
         if session.parent is not None:
             number = session.inherited if session.forked_at is None else session.forked_at
