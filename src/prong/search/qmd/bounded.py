@@ -1,7 +1,6 @@
 """Subprocess with limits on time and output, killed with its whole process group."""
 
 import os
-import selectors
 import signal
 import subprocess
 import threading
@@ -11,11 +10,9 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 MOST_OUTPUT = 32 << 20
-_MOST_COMPLAINTS = 64 << 10
-_BLOCK = 1 << 16
-_PAUSE = 0.05
-_SHORT_PAUSE = 0.0005
 NO_START = "does not start"
+_MOST_COMPLAINTS = 64 << 10
+_PAUSE = 0.05
 
 
 class Ended(NamedTuple):
@@ -46,15 +43,42 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], cwd: str, seconds: float
     except (OSError, ValueError) as error:  # a NUL in an argument is a `ValueError`
         reason = error.strerror if isinstance(error, OSError) else error
         return Ended(None, stopped=f"{NO_START}: {reason}")
-    reader = _Reading(process)
     try:
         if interrupts:
             raise KeyboardInterrupt
-        stopped = reader.run(seconds)
+        output, complaints, stopped = _read(process, seconds)
     finally:
-        reader.close()
-    output, complaints = bytes(reader.output), bytes(reader.complaints)
-    return Ended(None if stopped else process.returncode, output, complaints, stopped)
+        # Children keep the id of the group taken.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        process.wait()
+    status = None if stopped else process.returncode
+    return Ended(status, output, complaints[:_MOST_COMPLAINTS], stopped)
+
+
+def _read(process: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bytes, str | None]:
+    """Read both pipes until the process ends: a child of it may hold them open for hours.
+
+    Returns what was printed, and why the process must be stopped, or None.
+    """
+    deadline = time.monotonic() + seconds
+    has_ended = False
+    while True:
+        try:
+            return *process.communicate(timeout=_PAUSE), None
+        except subprocess.TimeoutExpired as so_far:
+            output, complaints = so_far.stdout or b"", so_far.stderr or b""
+        if max(len(output), len(complaints)) > MOST_OUTPUT:
+            return output, complaints, f"printed more than {MOST_OUTPUT >> 20} MB"
+        if has_ended:
+            return output, complaints, None
+        # When it has ended, once more for what is left in the pipes.
+        has_ended = _has_ended(process)
+        if not has_ended and time.monotonic() > deadline:
+            return output, complaints, f"did not end within {seconds:g} s"
 
 
 @contextmanager
@@ -71,66 +95,11 @@ def _interrupts_later() -> Generator[list[int]]:
         signal.signal(signal.SIGINT, usual)
 
 
-class _Reading:
-    """Reads both pipes until the process ends: a child of it may hold them open for hours."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.output = bytearray()
-        self.complaints = bytearray()
-        self._process = process
-        self._pipes = selectors.DefaultSelector()
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for pipe, buffer in ((process.stdout, self.output), (process.stderr, self.complaints)):
-            self._pipes.register(pipe, selectors.EVENT_READ, buffer)
-
-    def run(self, seconds: float) -> str | None:
-        """Read until the process has ended; returns why it must be stopped, or None."""
-        pause = _SHORT_PAUSE
-        deadline = time.monotonic() + seconds
-        while (remaining := deadline - time.monotonic()) > 0:
-            has_ended = _has_ended(self._process)
-            if not self._pipes.get_map():
-                if has_ended:
-                    return None
-                time.sleep(min(pause, remaining))
-                pause = min(2 * pause, _PAUSE)
-                continue
-            ready = self._pipes.select(0 if has_ended else min(remaining, _PAUSE))
-            for key, _ in ready:
-                self._read(key)
-            if len(self.output) > MOST_OUTPUT:
-                return f"printed more than {MOST_OUTPUT >> 20} MB"
-            if has_ended and not ready:
-                return None
-        return f"did not end within {seconds:g} s"
-
-    def _read(self, key: selectors.SelectorKey) -> None:
-        block = os.read(key.fd, _BLOCK)
-        if not block:
-            self._pipes.unregister(key.fileobj)
-            return
-        buffer: bytearray = key.data
-        if buffer is self.output or len(buffer) < _MOST_COMPLAINTS:
-            buffer += block
-
-    def close(self) -> None:
-        """Kill what is left of the process group."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._pipes.close()
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                pipe.close()
-        self._process.wait()
-
-
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     """Check without reaping: until the process is reaped, its pid cannot be reused."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return process.poll() is not None
-    try:
+    with suppress(ChildProcessError):  # already reaped
         look = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, process.pid, look) is not None
-    except ChildProcessError:  # already reaped
-        return True
+    return True
