@@ -15,7 +15,7 @@ from prong.errors import ProngError
 from prong.files import publication
 from prong.files.journal import leftovers
 from prong.model.amounts import counted, size_text
-from prong.model.findings import Finding, Level
+from prong.model.findings import Finding, Level, SetupState
 from prong.model.record import Record
 from prong.model.sessions import Program, Session
 from prong.plugins import BUILT_IN, Registry
@@ -23,8 +23,8 @@ from prong.processes import programs
 from prong.session.listing import SessionFilter
 from prong.session.service import SessionService
 from prong.setup.doctor_code import CodeDoctor, git
-from prong.setup.hooks import HookSetup, HookState
-from prong.setup.mcp import McpSetup, McpState
+from prong.setup.hooks import HookSetup
+from prong.setup.mcp import McpSetup
 from prong.storage import repairs
 from prong.storage.forks import Health
 from prong.storage.workers import WorkerRecords
@@ -121,12 +121,12 @@ class InstallationDoctor(Record, frozen=True):
         (status,) = self.hooks.status(agent=agent)
         if status.problem:
             # Hooks are turned off on purpose.
-            level = Level.WARNING if status.state is HookState.UNKNOWN else Level.NOTE
+            level = Level.WARNING if status.state is SetupState.UNKNOWN else Level.NOTE
             hint = status.hint or "prong hooks status"
             yield Finding(agent, level, f"hooks: {status.problem}", hint)
-        elif status.state is HookState.INSTALLED:
+        elif status.state is SetupState.INSTALLED:
             yield Finding(agent, Level.OK, "hooks are installed: code is captured after every turn")
-        elif status.state is HookState.OUTDATED:
+        elif status.state is SetupState.OUTDATED:
             message = "hooks are outdated: some are missing or call another prong"
             yield Finding(agent, Level.WARNING, message, "prong hooks install")
         else:
@@ -144,10 +144,10 @@ class InstallationDoctor(Record, frozen=True):
             return
         scope = status.entry.scope if status.entry else "user"
         again = f"{install} --scope {scope}" if scope != "user" else install
-        if status.state is McpState.NONE:
+        if status.state is SetupState.NONE:
             message = "the MCP server is not registered: the agent cannot search and fork"
             yield Finding(agent, Level.NOTE, message, install)
-        elif status.state is McpState.OUTDATED:
+        elif status.state is SetupState.OUTDATED:
             message = (
                 "the MCP server is outdated: it runs another prong or lacks environment variables"
             )

@@ -8,7 +8,6 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from pathlib import Path
 
 from prong.agents.base import AgentHooks, HookedFiles, HookScope
@@ -19,25 +18,15 @@ from prong.errors import ConfigError, ProngError, Unavailable, UsageError
 from prong.files import edits
 from prong.files.edits import Backups, Edit
 from prong.log import debug
+from prong.model.findings import SetupState
 from prong.model.forks import Launch
 from prong.model.record import Record
-
-
-class HookState(StrEnum):
-    """Installation state of one agent's hooks in one scope."""
-
-    INSTALLED = "installed"
-    OUTDATED = "outdated"
-    """Some are missing, or they call another prong."""
-    NONE = "none"
-    UNKNOWN = "unknown"
-    """The settings cannot be read, or the agent cannot be asked."""
 
 
 class HookStatus(Record, frozen=True):
     agent: str
     scope: HookScope
-    state: HookState
+    state: SetupState
     files: tuple[Path, ...]
     found: Mapping[str, str]
     """Event -> the command it calls."""
@@ -144,12 +133,12 @@ class HookSetup(Record, frozen=True):
         except ProngError as error:
             unknown = ", so its hooks are unknown" if isinstance(error, Unavailable) else ""
             problem = f"{error.message}{unknown}"
-            return HookStatus(agent, scope, HookState.UNKNOWN, files, {}, problem, error.hint)
-        state = HookState.OUTDATED if commands else HookState.NONE
+            return HookStatus(agent, scope, SetupState.UNKNOWN, files, {}, problem, error.hint)
+        state = SetupState.OUTDATED if commands else SetupState.NONE
         return HookStatus(
             agent,
             scope,
-            HookState.INSTALLED if is_current else state,
+            SetupState.INSTALLED if is_current else state,
             files,
             commands,
             disabled.message if disabled else None,

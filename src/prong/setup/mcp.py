@@ -9,7 +9,6 @@ import difflib
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
 
 from prong.agents.settings.mcp_base import (
@@ -21,6 +20,7 @@ from prong.agents.settings.mcp_base import (
 )
 from prong.agents.stores import AgentStores
 from prong.errors import External, NotFound, ProngError, Taken, Unavailable, Unsupported, UsageError
+from prong.model.findings import SetupState
 from prong.model.record import Record
 from prong.setup.schedule import prong_command
 
@@ -44,18 +44,9 @@ _HANDED_ON = (
 """Variables for folders, terminals and the credentials that workers' agents need."""
 
 
-class McpState(StrEnum):
-    """Registration state of the server with one agent."""
-
-    INSTALLED = "installed"
-    OUTDATED = "outdated"
-    """It runs another prong, or gets too few environment variables."""
-    NONE = "none"
-
-
 class McpStatus(Record, frozen=True):
     agent: str
-    state: McpState
+    state: SetupState
     entry: McpEntry | None = None
     plug_in: str | None = None
     """The plug-in that provides it."""
@@ -188,9 +179,11 @@ class McpSetup(Record, frozen=True):
             server = self._server(scope, read_only=read_only)
             after = servers.planned(NAME, scope, cwd, server)
             current = after.server == entry.server
-            return McpStatus(agent, McpState.INSTALLED if current else McpState.OUTDATED, entry)
+            return McpStatus(agent, SetupState.INSTALLED if current else SetupState.OUTDATED, entry)
         plug_in = servers.plug_in(NAME)
-        return McpStatus(agent, McpState.INSTALLED if plug_in else McpState.NONE, plug_in=plug_in)
+        return McpStatus(
+            agent, SetupState.INSTALLED if plug_in else SetupState.NONE, plug_in=plug_in
+        )
 
     def _planned(self, agent: str | None, plan: Callable[[str], list[McpPlan]]) -> list[McpPlan]:
         if agent is not None:

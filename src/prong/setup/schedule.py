@@ -7,12 +7,12 @@ import shlex
 import shutil
 import sys
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 
 from prong.agents.stores import AgentStores
 from prong.errors import NotFound, ProngError, Taken, Unavailable, UsageError
 from prong.files.edits import Edit
+from prong.model.findings import SetupState
 from prong.model.record import Record
 from prong.search.qmd.setup import INSTALL
 from prong.setup.schedulers.cron import Cron
@@ -25,20 +25,9 @@ SCHEDULERS = ("launchd", "systemd", "cron")
 _FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 
 
-class ScheduleState(StrEnum):
-    INSTALLED = "installed"
-    OUTDATED = "outdated"
-    """It calls another prong."""
-    OFF = "off"
-    """It exists, but the scheduler does not run it."""
-    NONE = "none"
-    UNKNOWN = "unknown"
-    """The scheduler does not answer."""
-
-
 class ScheduleStatus(Record, frozen=True):
     scheduler: str
-    state: ScheduleState
+    state: SetupState
     job: ScheduledJob = ScheduledJob(None, (), active=False)
     problem: str | None = None
     """Why the scheduler cannot be used here, or does not answer."""
@@ -151,14 +140,14 @@ def _status(scheduler: Scheduler) -> ScheduleStatus:
     try:
         entry = scheduler.entry()
     except ProngError as error:
-        return ScheduleStatus(scheduler.name, ScheduleState.UNKNOWN, problem=error.message)
+        return ScheduleStatus(scheduler.name, SetupState.UNKNOWN, problem=error.message)
     if entry is None:
-        return ScheduleStatus(scheduler.name, ScheduleState.NONE, problem=missing)
-    state = ScheduleState.INSTALLED
+        return ScheduleStatus(scheduler.name, SetupState.NONE, problem=missing)
+    state = SetupState.INSTALLED
     if not entry.active:
-        state = ScheduleState.OFF
+        state = SetupState.OFF
     elif not any(scheduler.written(prong_command()) in command for command in entry.commands):
-        state = ScheduleState.OUTDATED
+        state = SetupState.OUTDATED
     return ScheduleStatus(scheduler.name, state, entry, missing)
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from prong.app import App
 from prong.errors import Corrupt, Dirty, External, Taken, Unavailable, UsageError
-from prong.setup.schedule import ScheduleState, prong_command
+from prong.model.findings import SetupState
+from prong.setup.schedule import prong_command
 from prong.setup.schedulers.cron import Cron
 from prong.setup.schedulers.job import Job
 from prong.setup.schedulers.launchd import Launchd
@@ -171,7 +172,7 @@ def test_the_times_of_cron(install: Install, every: timedelta, times: str) -> No
         assert f"\n{times} /".encode() in (plan.edits[0].after or b"")
         app.setup.schedule.change(plan)
         found = {one.scheduler: one for one in app.setup.schedule.status()}["cron"]
-    assert (found.state, found.job.every) == (ScheduleState.INSTALLED, every)
+    assert (found.state, found.job.every) == (SetupState.INSTALLED, every)
     assert found.job.next_run is not None
     assert timedelta() < found.job.next_run - datetime.now(UTC) <= every
 
@@ -209,9 +210,9 @@ def test_systemd_gets_a_service_and_a_timer(isolated_home: IsolatedHome, install
             "--user enable --now prong-refresh.timer",
         ]
         assert {one.scheduler: one.state for one in app.setup.schedule.status()} == {
-            "launchd": ScheduleState.NONE,
-            "systemd": ScheduleState.INSTALLED,
-            "cron": ScheduleState.NONE,
+            "launchd": SetupState.NONE,
+            "systemd": SetupState.INSTALLED,
+            "cron": SetupState.NONE,
         }
         (plan,) = app.setup.schedule.plan_remove()
         app.setup.schedule.change(plan)
@@ -257,7 +258,7 @@ def test_a_timer_that_was_turned_off_is_seen_and_turned_on(install: Install) -> 
     with App() as app:
         app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
         asked = install("systemctl", 'case "$*" in *is-active*) exit 3 ;; esac')
-        assert app.setup.schedule.status()[1].state is ScheduleState.OFF
+        assert app.setup.schedule.status()[1].state is SetupState.OFF
         plan = app.setup.schedule.plan_install(SIX)
         assert plan.needed
         app.setup.schedule.change(plan)
@@ -280,7 +281,7 @@ def test_a_job_that_calls_another_prong_is_outdated(
         app.setup.schedule.change(app.setup.schedule.plan_install(SIX))
         service = units(isolated_home) / "prong-refresh.service"
         service.write_text(service.read_text().replace(prong_command()[0], "/old/prong"))
-        assert app.setup.schedule.status()[1].state is ScheduleState.OUTDATED
+        assert app.setup.schedule.status()[1].state is SetupState.OUTDATED
         assert app.setup.schedule.plan_install(SIX).needed
 
 
@@ -330,7 +331,7 @@ def test_launchd_gets_a_property_list(isolated_home: IsolatedHome, install: Inst
         assert file.stat().st_mode & 0o777 == 0o600
         (call,) = [line for line in calls(asked) if line.startswith("bootstrap")]
         assert call.endswith(f" {file}")
-        assert app.setup.schedule.status()[0].state is ScheduleState.INSTALLED
+        assert app.setup.schedule.status()[0].state is SetupState.INSTALLED
         (plan,) = app.setup.schedule.plan_remove("launchd")
         app.setup.schedule.change(plan)
         assert calls(asked)[-1].startswith("bootout gui/")
