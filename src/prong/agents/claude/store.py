@@ -18,14 +18,7 @@ from prong.agents.scan import FileScan, SessionFiles
 from prong.agents.worker import WorkerStore, lazy_modules
 from prong.files.regular import read_regular
 from prong.model.forks import Child, Cut, Method
-from prong.model.sessions import (
-    Activity,
-    Message,
-    Retention,
-    Scan,
-    Session,
-    Skipped,
-)
+from prong.model.sessions import Activity, Message, Retention, Scan, Session, Skipped
 
 # Readers and forks are imported on use: listing cached sessions needs none of them.
 if TYPE_CHECKING:

@@ -20,14 +20,7 @@ from prong.agents.worker import WorkerStore, lazy_modules
 from prong.errors import Corrupt, NotFound, ProngError, UsageError
 from prong.model.forks import Child, Cut, Launch, Method
 from prong.model.record import replace
-from prong.model.sessions import (
-    Activity,
-    Message,
-    Scan,
-    Session,
-    Skipped,
-    TurnState,
-)
+from prong.model.sessions import Activity, Message, Scan, Session, Skipped, TurnState
 
 # Parsing, forking and launching are imported on use: listing sessions needs none of them.
 if TYPE_CHECKING:

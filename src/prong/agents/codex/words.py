@@ -17,13 +17,7 @@ from msgspec import Raw, Struct
 from prong.agents import jsonl
 from prong.agents import words as texts
 from prong.agents.codex import fields, rollout, turns
-from prong.agents.codex.facts import (
-    Assembly,
-    CodexFacts,
-    RolloutReader,
-    own_turns,
-    summarise,
-)
+from prong.agents.codex.facts import Assembly, CodexFacts, RolloutReader, own_turns, summarise
 from prong.agents.codex.library import Library, RolloutName
 from prong.agents.codex.records import BARE_ITEMS, Payload, RolloutLine
 from prong.agents.codex.rollout import EntryKind, Rollout
