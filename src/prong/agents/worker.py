@@ -69,8 +69,8 @@ class WorkerStore(AgentStore):
 
     def __init__(self, roots: Sequence[Path] | None = None) -> None:
         self.roots: Sequence[Path] = tuple(roots) if roots else (self._default_root(),)
-        self._launch, self._worker, self._output, self._activity = lazy_modules(
-            self.package, "launch", "worker", "output", "activity"
+        self._launch, self._output, self._activity = lazy_modules(
+            self.package, "launch", "output", "activity"
         )
         self._hooks, self._mcp, self._trust = lazy_modules(
             f"{self.package}.settings", "hooks", "mcp_servers", "trust"
@@ -169,10 +169,10 @@ class WorkerStore(AgentStore):
         return self._output.seed_answer(output)
 
     def begin(self, new: NewSession, prompt: str | None = None) -> Launch:
-        return self._begun(self._worker.begin(self.command, new, prompt), new)
+        return self._begun(self._launch.begin(self.command, new, prompt), new)
 
     def headless(self, session: NewSession, *, resume: bool) -> Launch:
-        return self._begun(self._worker.one_turn(self.command, session, resume=resume), session)
+        return self._begun(self._launch.one_turn(self.command, session, resume=resume), session)
 
     def _begun(self, words: Sequence[str], new: NewSession) -> Launch:
         title = new.title or (f"{self.name}:{new.id[:8]}" if new.id else self.name)
@@ -219,10 +219,10 @@ class WorkerStore(AgentStore):
     # -- workers ---------------------------------------------------------------------------------
 
     def command_with(self, options: RunOptions) -> tuple[str, ...]:
-        return self._worker.command_with(self.command, options)
+        return self._launch.command_with(self.command, options)
 
     def session_in(self, command: str | Sequence[str]) -> str | None:
-        return self._worker.session_in(command)
+        return self._launch.session_in(command)
 
     def headless_events(self, output: Iterable[str]) -> TurnOutput:
         return self._output.turn_output(output)
@@ -231,13 +231,13 @@ class WorkerStore(AgentStore):
         return self._activity.open_sessions(self.roots, pids)
 
     def settings_files(self, folder: Path, root: Path | None = None) -> Sequence[Path]:
-        return self._worker.settings_files(self.command, folder, root or self.roots[0])
+        return self._launch.settings_files(self.command, folder, root or self.roots[0])
 
     def dialog_on(self, screen: str) -> str | None:
-        return self._worker.dialog_on(screen)
+        return self._activity.dialog_on(screen)
 
     def input_on(self, screen: str) -> str | None:
-        return self._worker.input_on(screen)
+        return self._activity.input_on(screen)
 
     def as_prompt(self, text: str, route: Route) -> str:
         return self._launch.as_prompt(text, route)

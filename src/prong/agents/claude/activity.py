@@ -1,4 +1,4 @@
-"""Whether a session is active, by the file that Claude Code keeps for each running process.
+"""What a running Claude Code does, by the file that it keeps for each process, and its screen.
 
 Measured: `sessions/<pid>.json` says `waiting`, and why, as soon as a dialog of a turn opens; the
 file does not exist before the trust question is answered.
@@ -7,6 +7,7 @@ file does not exist before the trust question is answered.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from prong.agents import jsonl
 from prong.agents.claude.prompts import prompt_of, text_of
 from prong.agents.claude.records import ApiMessage, SessionLine
+from prong.agents.common import foot
 from prong.files.regular import read_regular
 from prong.model.sessions import Activity
 from prong.model.workers import LastWords, OpenSession, Process
@@ -124,3 +126,39 @@ def _said(body: ApiMessage) -> str:
         return body.content
     texts = (text_of(block.text) for block in body.content if block.type == "text")
     return "\n".join(text for text in texts if text)
+
+
+# -- the screen -----------------------------------------------------------------------------------
+
+_DIALOG_ROWS = 15
+_DIALOGS = {
+    "Yes, I trust this folder": "trust",
+    "Do you want to": "permission",
+    "Would you like to proceed?": "permission",
+    "Enter to select": "question",
+}
+
+
+def dialog_on(screen: str) -> str | None:
+    """Return the kind of dialog, whose menu replaces the input line."""
+    if "Esc to cancel" not in foot(screen):
+        return None
+    lower = foot(screen, _DIALOG_ROWS)
+    return next((kind for words, kind in _DIALOGS.items() if words in lower), None)
+
+
+_RULE = "\u2500" * 8
+_INPUT_SIGNS = {"\u276f": "", "!": "!"}
+"""Sign at the start of the input line -> prefix for its mode."""
+
+
+def input_on(screen: str) -> str | None:
+    """Return the text of the input line, which is between two rules."""
+    rows = screen.splitlines()
+    rules = [at for at, row in enumerate(rows) if row.startswith(_RULE)]
+    for above, below in reversed(list(pairwise(rules))):
+        inside = rows[above + 1 : below]
+        if inside and inside[0][:1] in _INPUT_SIGNS:
+            sign = _INPUT_SIGNS[inside[0][0]]
+            return sign + "\n".join([inside[0][1:], *inside[1:]]).strip()
+    return None

@@ -1,4 +1,4 @@
-"""Detect whether a thread is at work, and read its last prompt and answer.
+"""What a running Codex does, by its locks, the end of its rollout, and its screen.
 
 Codex holds a lock for each thread it has open. The last mark in the rollout shows if a turn runs.
 
@@ -21,7 +21,7 @@ from prong.agents import jsonl
 from prong.agents.codex.fields import text_of, typed
 from prong.agents.codex.library import RolloutName
 from prong.agents.codex.records import RolloutLine
-from prong.agents.common import parse_time
+from prong.agents.common import foot, parse_time
 from prong.agents.last_turn import lines_backwards
 from prong.files.atomic import locked
 from prong.files.regular import open_regular
@@ -213,3 +213,33 @@ def _is_subagent(path: Path | None) -> bool:
         payload = header.payload if header else None
         return payload is not None and payload.thread_source == "subagent"
     return False
+
+
+# -- the screen -----------------------------------------------------------------------------------
+
+_DIALOGS = {
+    "Press enter to confirm or esc to cancel": "permission",
+    "enter continue \u00b7 esc quit": "trust",
+    "enter continue \u00b7 esc back": "trust",  # newer wording
+}
+"""The key hints at the bottom of each dialog."""
+
+
+def dialog_on(screen: str) -> str | None:
+    rows = foot(screen)
+    return next((kind for words, kind in _DIALOGS.items() if words in rows), None)
+
+
+_INPUT_SIGNS = {"\u203a": "", "!": "!"}
+"""The signs that start the input line, and the prefix for the mode of each."""
+
+
+def input_on(screen: str) -> str | None:
+    """Return the text in Codex's input line, which has an empty row and hints below it."""
+    rows = screen.splitlines()
+    signs = [i for i, row in enumerate(rows) if row[:1] in _INPUT_SIGNS]
+    empty = [i for i, row in enumerate(rows) if not row.strip() and any(rows[i + 1 :])]
+    if not signs or not empty or empty[-1] < signs[-1]:
+        return None
+    first = rows[signs[-1]]
+    return _INPUT_SIGNS[first[0]] + "\n".join([first[1:], *rows[signs[-1] + 1 : empty[-1]]]).strip()

@@ -1,13 +1,12 @@
-"""Build the commands that start Codex: a new thread, an existing one, or a native fork."""
+"""Build the commands that start Codex: a thread, a native fork, a seed, a worker, one turn."""
 
 import json
+import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from prong.agents import argv
 from prong.agents.argv import Argument, Command, Grammar, flags
@@ -17,10 +16,9 @@ from prong.agents.common import is_uuid
 from prong.agents.literal import prepared, visible
 from prong.agents.shell import Word
 from prong.errors import External, Unsupported, UsageError
-from prong.files.regular import read_regular
 from prong.model.forks import UNKNOWN_ID, Child
 from prong.model.sessions import Session
-from prong.model.workers import Route
+from prong.model.workers import NewSession, Route, RunOptions
 
 _SIGNS = {Route.TYPED: ("!", "/"), Route.ARGUMENT: ("!",), Route.STDIN: ()}
 
@@ -167,29 +165,9 @@ def seed(command: Command, root: Path, child: Child) -> tuple[str, ...]:
     so Codex's picker lists it only with `--include-non-interactive`.
     """
     flags = ["--json", "--sandbox", "read-only"]
-    for setting in (*_SEED_SETTINGS, *_servers_off(root, child.cwd)):
+    for setting in (*_SEED_SETTINGS, *config_file.servers_off(root, child.cwd)):
         flags += ["-c", setting]
     return exec_argv(command, child.cwd, [*flags, "-"])
-
-
-def _servers_off(root: Path, cwd: Path) -> Iterator[str]:
-    """Yield settings that disable each MCP server of the user and of the project."""
-    files = [root / "config.toml", *root.glob("*.config.toml")]
-    files += [folder / ".codex/config.toml" for folder in (cwd, *cwd.parents)]
-    names: dict[str, bool] = {}
-    for file in files:
-        with suppress(OSError, ValueError):
-            table = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
-            servers = msgspec.convert(table, dict[str, dict[str, Any]])
-            names |= {name: "url" in server for name, server in servers.items()}
-    disabled = ",".join(
-        # Each needs a transport, or Codex rejects the settings of a server that it does not know.
-        f"{json.dumps(name, ensure_ascii=False)}={{enabled=false,"
-        + ('url="http://127.0.0.1:9"}' if remote else 'command="true"}')
-        for name, remote in names.items()
-    )
-    if disabled:
-        yield f"mcp_servers={{{disabled}}}"
 
 
 def root_around(path: Path) -> Path | None:
@@ -299,3 +277,116 @@ def arguments(words: Sequence[Word]) -> list[Argument]:
     # `resume --last` names no thread, so a prompt follows.
     count = 1 if any(arg.flag == "--last" for arg in parsed) else 2
     return [arg for i, arg in enumerate(parsed) if i not in operands[:count]]
+
+
+# -- workers -------------------------------------------------------------------------------------
+
+_SKIP = "--dangerously-bypass-approvals-and-sandbox"
+_ASKING = flags("-a --ask-for-approval --approve-for-me --full-auto -s --sandbox --yolo") | {_SKIP}
+_MODEL = flags("-m --model")
+_NO_DAEMON = "features.daemon_auto_start=false"
+"""Without it, a daemon would hold the thread open and outlive the worker."""
+_HEADLESS_FLAGS = flags(
+    """
+    --add-dir --approve-for-me -c --config --dangerously-bypass-hook-trust --disable --enable -i
+    --image --local-provider -m --model --oss -p --profile -s --sandbox --strict-config
+    """
+) | {_SKIP}
+"""Flags of the terminal UI that `codex exec` accepts."""
+_SYSTEM = Path("/etc/codex/config.toml")
+
+
+def command_with(command: Command, options: RunOptions) -> tuple[str, ...]:
+    """Add the options to the base command, and remove its prompt and whatever names a thread.
+
+    The command also tells Codex to start no daemon.
+    """
+    if options.settings:
+        raise Unsupported(
+            "Codex takes no settings file for one run",
+            hint="prong run ... -- --profile NAME, or -- -c KEY=VALUE",
+        )
+    if options.plugin_dirs:
+        raise Unsupported("Codex takes no plug-in folder for one run", hint="codex plugin add")
+    extra = argv.extra_flags(options.extra, GRAMMAR, PROGRAM, SESSION_FLAGS)
+    own_flags: list[str] = []
+    replaced: set[str | None] = set()
+    if options.model:
+        own_flags += ["--model", options.model]
+        replaced |= _MODEL
+    if options.skip_permissions:
+        own_flags.append(_SKIP)
+        replaced |= _ASKING
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        kept = [arg for arg in _flags(words) if arg.flag not in replaced]
+        settings = [arg.value.replace(" ", "") for arg in kept if arg.flag in ("-c", "--config")]
+        no_daemon = [] if _NO_DAEMON in settings else ["-c", _NO_DAEMON]
+        base, added = ([word for arg in args for word in arg.words] for args in (kept, extra))
+        return [*base, *map(Word.of, [*no_daemon, *own_flags]), *added]
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def session_in(command: Command) -> str | None:
+    """Return the id of the thread that a command resumes, if it gives one."""
+    args = list(GRAMMAR.arguments(argv.arguments_of(command, PROGRAM)))
+    options = takewhile(lambda arg: arg.flag != "--", args)
+    operands = [arg.value for arg in options if arg.flag is None]
+    if operands[:1] != ["resume"] or any(arg.flag == "--last" for arg in args):
+        return None
+    return next((id_.lower() for id_ in operands[1:2] if is_uuid(id_)), None)
+
+
+def begin(command: Command, new: NewSession, prompt: str | None = None) -> tuple[str, ...]:
+    """Build the command for a new thread; Codex chooses its id."""
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        return argv.with_prompt(_flags(words), ["-C", str(new.cwd)], operand(prompt))
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def one_turn(command: Command, session: NewSession, *, resume: bool) -> tuple[str, ...]:
+    """Build the `codex exec` command for a turn: prompt on standard input, events as output."""
+    if resume and session.id is None:
+        raise UsageError("a turn of a thread needs the id of the thread")
+
+    def change(words: Sequence[Word]) -> Sequence[Word]:
+        flag_words = [word for arg in _flags(words) for word in _for_exec(arg)]
+        own_words = ["--json", "--skip-git-repo-check", "-C", str(session.cwd)]
+        own_words += ["resume", checked(session.id)] if resume and session.id else []
+        return [Word.of("exec"), *flag_words, *map(Word.of, [*own_words, "-"])]
+
+    return argv.rebuilt(command, PROGRAM, change)
+
+
+def _flags(words: Sequence[Word]) -> list[Argument]:
+    return [arg for arg in arguments(words) if arg.flag not in {None, "--", *SESSION_FLAGS}]
+
+
+def _for_exec(arg: Argument) -> Sequence[Word]:
+    if arg.flag in _HEADLESS_FLAGS:
+        return arg.words
+    if arg.flag in ("-a", "--ask-for-approval"):
+        return [Word.of("-c"), Word.of(f"approval_policy={json.dumps(arg.value)}")]
+    return [Word.of(_SKIP)] if arg.flag == "--yolo" else []
+
+
+def settings_files(command: Command, folder: Path, root: Path) -> list[Path]:
+    """List the settings files of the machine, the user, the command's profile and the project.
+
+    Codex reads a project's settings in all folders from the repository root down.
+    """
+    profile = profile_of(_flags(argv.arguments_of(command, PROGRAM)))
+    current = Path(os.path.realpath(folder))
+    project_folders = [current]
+    for parent in current.parents:
+        if (project_folders[-1] / ".git").exists():
+            break
+        project_folders.append(parent)
+    else:
+        project_folders = [current]
+    projects = [path / ".codex" / "config.toml" for path in reversed(project_folders)]
+    profiles = [root / f"{profile}.config.toml"] if profile else []
+    return [_SYSTEM, root / "config.toml", *profiles, *projects]

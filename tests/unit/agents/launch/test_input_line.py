@@ -2,8 +2,8 @@
 
 import pytest
 
-from prong.agents.claude import worker as claude
-from prong.agents.codex import worker as codex
+from prong.agents.claude import activity as claude
+from prong.agents.codex import activity as codex
 
 RULE = "\u2500" * 60
 CLAUDE = f"""

@@ -4,11 +4,15 @@ An edit adds or changes lines, then checks that the parsed result is the intende
 docs/adr/0020 explains why no library is used.
 """
 
+import json
 import re
 import tomllib
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from prong.agents.settings.file import SettingsText
 from prong.errors import ConfigError
@@ -35,6 +39,26 @@ def merged(root: Path, profile: str | None) -> dict[str, Any]:
         with suppress(OSError, ValueError):
             settings |= tomllib.loads(read_regular(root / name).decode())
     return settings
+
+
+def servers_off(root: Path, cwd: Path) -> Iterator[str]:
+    """Yield settings that disable each MCP server of the user and of the project."""
+    files = [root / "config.toml", *root.glob("*.config.toml")]
+    files += [folder / ".codex/config.toml" for folder in (cwd, *cwd.parents)]
+    names: dict[str, bool] = {}
+    for file in files:
+        with suppress(OSError, ValueError):
+            table = tomllib.loads(read_regular(file).decode()).get("mcp_servers", {})
+            servers = msgspec.convert(table, dict[str, dict[str, Any]])
+            names |= {name: "url" in server for name, server in servers.items()}
+    disabled = ",".join(
+        # Each needs a transport, or Codex rejects the settings of a server that it does not know.
+        f"{json.dumps(name, ensure_ascii=False)}={{enabled=false,"
+        + ('url="http://127.0.0.1:9"}' if remote else 'command="true"}')
+        for name, remote in names.items()
+    )
+    if disabled:
+        yield f"mcp_servers={{{disabled}}}"
 
 
 def says(text: str, expected: dict[str, Any]) -> bool:
