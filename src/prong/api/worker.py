@@ -254,8 +254,9 @@ class Worker:
         known = (*WorkerForkArguments.__annotations__, "name", "turn")
         refuse_unknown("Worker.fork", arguments, known)
         request = fork_request(name=name, **arguments)
+        point = self.name if turn is None else f"{self.name}@{turn}"
         with _workers(self._app) as workers:
-            return self._started(workers, workers.forks.fork(self.name, options=request, turn=turn))
+            return self._started(workers, workers.forks.fork(point, request))
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
         """Start a copy of the worker, its session and its whole workspace, once it is idle."""

@@ -161,12 +161,7 @@ class WorkerStates(Record, frozen=True, dict=True):
 
     # -- start -------------------------------------------------------------------------------
 
-    def ready(
-        self,
-        name: str,
-        timeout: float = 60,
-        told: Callable[[WorkerStatus], None] = lambda _: None,
-    ) -> WorkerStatus:
+    def ready(self, name: str, timeout: float = 60) -> WorkerStatus:
         """Wait until the agent of a worker reports an open session; a pane is not enough.
 
         Raises `External` when its program ended instead. A worker that waits in a dialog, or that
@@ -191,7 +186,6 @@ class WorkerStates(Record, frozen=True, dict=True):
             is_known = status.worker.session or status.state is WorkerState.WAITING
             if (is_open and is_known) or time.monotonic() > until:
                 return status
-            told(status)
             time.sleep(_START_EVERY)
 
     def _failed_start(self, worker: WorkerInfo) -> External:

@@ -13,6 +13,7 @@ from prong.app import App
 from prong.code.worktrees import workspace_copy
 from prong.code.worktrees.journal import leftovers
 from prong.errors import Busy, NotFound, ProngError, Taken, UsageError
+from prong.forks.request import ForkRequest
 from prong.model.record import replace
 from prong.model.workers import RunOptions, WorkerInfo, WorkerState
 from prong.testing.home import IsolatedHome
@@ -278,7 +279,7 @@ def test_one_that_prong_did_not_start(app: App, lab: WorkerLab) -> None:
     assert prompts(app, clone) == ["hello"]
     assert clone.forked_from == f"claude:{session}@1"
     assert (clone.workspace / "README.md").exists()
-    fork = app.workers.forks.fork(session, "forked")
+    fork = app.workers.forks.fork(session, ForkRequest(name="forked"))
     assert prompts(app, fork) == ["hello"]
     assert fork.workspace not in (lab.project, clone.workspace)
 

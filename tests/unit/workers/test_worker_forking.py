@@ -40,7 +40,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
     (source.workspace / "new").write_text("new\n")
     file = app.sessions.get("source").path
     before = file.read_bytes()
-    fork = app.workers.forks.fork("source", "other", prompt="Do it another way.")
+    fork = app.workers.forks.fork("source", ForkRequest(name="other", prompt="Do it another way."))
     assert file.read_bytes() == before
     assert (fork.name, fork.forked_from) == ("other", "source")
     assert fork.command == source.command
@@ -55,7 +55,7 @@ def test_a_fork_keeps_what_the_source_was_started_with(app: App, lab: WorkerLab)
     assert prompts(app, fork) == ["first", "Do it another way."]
     assert prompts(app, source) == ["first"]
     # A fork of the fork keeps it, too, and is named after it.
-    again = app.workers.forks.fork("other")
+    again = app.workers.forks.fork("other", ForkRequest())
     assert (again.name, again.forked_from) == ("other-2", "other")
     assert again.command == source.command
 
@@ -101,12 +101,12 @@ def test_turns_and_work_under_way(app: App, lab: WorkerLab) -> None:
     asked(app, "source", "second")
     hold = held(app, source, "third")
     with pytest.raises(Busy):
-        app.workers.forks.fork("source")
-    fork = app.workers.forks.fork("source@1", "early")
+        app.workers.forks.fork("source", ForkRequest())
+    fork = app.workers.forks.fork("source@1", ForkRequest(name="early"))
     assert prompts(app, fork) == ["first"]
     hold.unlink()
     with pytest.raises(NotFound):
-        app.workers.forks.fork("source@9")
+        app.workers.forks.fork("source@9", ForkRequest())
 
 
 def test_several_prompts(app: App, lab: WorkerLab) -> None:
@@ -179,7 +179,7 @@ def test_nothing_is_made_for_wrong_words(app: App, lab: WorkerLab) -> None:
 
 def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -> None:
     started(app, lab, prompt="first", commit_turns=True)
-    fork = app.workers.forks.fork("source")
+    fork = app.workers.forks.fork("source", ForkRequest())
     assert fork.commit_turns
     plan = app.workers.forks.plan("source", ForkRequest(code=Code.NONE))
     (one,) = app.workers.forks.start(plan, WorkerRequest())
@@ -190,6 +190,6 @@ def test_a_fork_commits_its_turns_as_the_source_does(app: App, lab: WorkerLab) -
 def test_a_session_of_an_unknown_id(app: App, lab: WorkerLab, tmp_path: Path) -> None:
     started(app, lab)
     with pytest.raises(NotFound, match="no conversation yet") as caught:
-        app.workers.forks.fork("source")
+        app.workers.forks.fork("source", ForkRequest())
     assert caught.value.hint is not None
     assert caught.value.hint.startswith('prong send source "..." first')

@@ -82,22 +82,9 @@ class WorkerForks(Record, frozen=True):
         for forked, long in slow:
             yield self._asked(forked, long)
 
-    def fork(
-        self,
-        source: str,
-        name: str | None = None,
-        *,
-        prompt: str | None = None,
-        turn: int | str | None = None,
-        options: ForkRequest | None = None,
-    ) -> WorkerInfo:
-        """Fork a worker or session and run the fork with the same command and settings.
-
-        `turn` is a number, -1 for the last turn, or an id. `options` replace name and prompt. The
-        fork stays even if it does not run.
-        """
-        options = options or ForkRequest(prompt=prompt, name=name)
-        plan = self.plan(source if turn is None else f"{source}@{turn}", options)
+    def fork(self, point: str, options: ForkRequest) -> WorkerInfo:
+        """Fork a worker or session and run the fork, which stays even if it does not run."""
+        plan = self.plan(point, options)
         parent = self.states.records.named(plan.worker) if plan.worker else None
         is_headless = parent is not None and parent.headless
         request = WorkerRequest(
