@@ -28,6 +28,7 @@ _LATE = (
     "prong.agents.claude.store",
     "prong.agents.codex.store",
     "prong.app",
+    "prong.cli.forks.fork",
     "prong.views.json",
 )
 
