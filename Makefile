@@ -70,7 +70,7 @@ docs: $(INSTALLED) ## the tests that hold docs and code together
 	$(PYTEST) -q tests/docs
 
 .PHONY: picture
-picture: $(INSTALLED) ## draw the pictures of the terminal anew
+picture: $(INSTALLED) ## redraw the pictures of the terminal
 	$(BIN)/python docs/images/picture.py > docs/images/list.svg
 	$(BIN)/python docs/images/screens.py
 

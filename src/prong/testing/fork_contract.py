@@ -172,7 +172,7 @@ class ForkContract:
             assert [word for word in launch.argv if word.strip() == prompt]
         assert session.id in " ".join(store.resume(session, tmp_path).argv)
 
-    def test_nobody_is_at_work_on_a_sample(self, store: AgentStore, session: Session) -> None:
+    def test_no_agent_works_on_a_sample(self, store: AgentStore, session: Session) -> None:
         assert store.activity(session) is Activity.CLOSED
 
     def test_a_seed_takes_its_prompt_on_standard_input(

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +16,11 @@ from prong.cli.setup.changes import (
     print_outcome,
 )
 from prong.errors import Unavailable
-from prong.setup.mcp import McpPlan, McpSetup
 from prong.views.setup import mcp_plan
 from prong.views.text import clean, short_path
+
+if TYPE_CHECKING:  # the server, which this module starts, does not need it
+    from prong.setup.mcp import McpPlan, McpSetup
 
 _SCOPES = ("user", "local", "project")
 
@@ -102,23 +104,23 @@ def remove(**given: Any) -> None:
     _McpChanges(setup, given, removes=True).carry_out(plans)
 
 
-class _McpChanges(Changes[McpPlan]):
+class _McpChanges(Changes["McpPlan"]):
     name = "mcp"
     forgiven = (Unavailable,)  # a missing agent
 
-    def __init__(self, setup: McpSetup, given: dict[str, Any], *, removes: bool = False) -> None:
+    def __init__(self, setup: "McpSetup", given: dict[str, Any], *, removes: bool = False) -> None:
         super().__init__(given, stops=given["agent"] is not None)
         self._setup = setup
         self._removes = removes
 
-    def is_needed(self, plan: McpPlan) -> bool:
+    def is_needed(self, plan: "McpPlan") -> bool:
         return plan.needed
 
-    def change(self, plan: McpPlan) -> None:
+    def change(self, plan: "McpPlan") -> None:
         with patience(f"asking {plan.agent} ..."):
             self._setup.change(plan)
 
-    def show(self, plan: McpPlan) -> None:
+    def show(self, plan: "McpPlan") -> None:
         if not plan.needed:
             state = "not installed" if self._removes else "already installed"
             click.echo(f"{clean(plan.agent)}: {state}")
@@ -129,9 +131,9 @@ class _McpChanges(Changes[McpPlan]):
         print_diff(plan.diff)
         print_notes(plan.notes)
 
-    def report(self, plan: McpPlan) -> None:
+    def report(self, plan: "McpPlan") -> None:
         scope = plan.change.scope if plan.change else ""
         print_outcome(plan.agent, removed=self._removes, more=f" ({scope})")
 
-    def view(self, plan: McpPlan, *, done: bool) -> dict[str, Any]:
+    def view(self, plan: "McpPlan", *, done: bool) -> dict[str, Any]:
         return mcp_plan(plan, done=done)
