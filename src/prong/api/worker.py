@@ -76,16 +76,16 @@ class Worker:
         name: str,
         *,
         response_timeout: float = RESPONSE_TIMEOUT,
-        app: App | None = None,
+        workers: WorkerService | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        """Use `create` or `open` instead. Without an `app`, each call opens and closes one.
+        """Use `create` or `open` instead. Without `workers`, each call opens and closes an `App`.
 
         A wait calls `check` at least once a second, and ends with what that raises.
         """
         self.name = name
         self.response_timeout = response_timeout
-        self._app = app
+        self._workers = workers
         self._check = check
 
     @classmethod
@@ -95,7 +95,7 @@ class Worker:
         *,
         ready_timeout: float = READY_TIMEOUT,
         response_timeout: float = RESPONSE_TIMEOUT,
-        app: App | None = None,
+        workers: WorkerService | None = None,
         **arguments: Unpack[WorkerArguments],
     ) -> Self:
         """Start a worker and wait until its session is open; with 0 seconds, do not wait.
@@ -105,25 +105,25 @@ class Worker:
         """
         known = (*_CREATE, "ready_timeout", "response_timeout")
         refuse_unknown("Worker.create", arguments, known)
-        with _workers(app) as workers:
-            plan = workers.planner.plan(worker_request(name, **arguments))
-            worker = workers.starter.start(plan)
+        with _opened(workers) as service:
+            plan = service.planner.plan(worker_request(name, **arguments))
+            worker = service.starter.start(plan)
             if ready_timeout > 0:
-                workers.states.ready(worker.name, ready_timeout)
-        return cls(worker.name, response_timeout=response_timeout, app=app)
+                service.states.ready(worker.name, ready_timeout)
+        return cls(worker.name, response_timeout=response_timeout, workers=workers)
 
     @classmethod
     def plan(
         cls,
         name: str | None = None,
         *,
-        app: App | None = None,
+        workers: WorkerService | None = None,
         **arguments: Unpack[WorkerArguments],
     ) -> WorkerPlan:
         """Return what `create` would start with the same arguments. Writes nothing."""
         refuse_unknown("Worker.create", arguments, _CREATE)
-        with _workers(app) as workers:
-            return workers.planner.plan(worker_request(name, **arguments))
+        with _opened(workers) as service:
+            return service.planner.plan(worker_request(name, **arguments))
 
     @classmethod
     def open(
@@ -131,19 +131,19 @@ class Worker:
         name: str,
         *,
         response_timeout: float = RESPONSE_TIMEOUT,
-        app: App | None = None,
+        workers: WorkerService | None = None,
         check: Callable[[], None] | None = None,
     ) -> Self:
         """Open an existing worker, whoever started it. Raises `NotFound`."""
-        with _workers(app) as workers:
-            workers.records.get(name)
-        return cls(name, response_timeout=response_timeout, app=app, check=check)
+        with _opened(workers) as service:
+            service.records.get(name)
+        return cls(name, response_timeout=response_timeout, workers=workers, check=check)
 
     @classmethod
-    def list(cls, *, app: App | None = None) -> Sequence[Self]:
+    def list(cls, *, workers: WorkerService | None = None) -> Sequence[Self]:
         """List all recorded workers, oldest first, including those that are gone."""
-        with _workers(app) as workers:
-            return [cls(worker.name, app=app) for worker in workers.records.all()]
+        with _opened(workers) as service:
+            return [cls(worker.name, workers=workers) for worker in service.records.all()]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -169,7 +169,7 @@ class Worker:
         return WorkerFacts(**{name: fields[name] for name in WorkerFacts.__struct_fields__})
 
     def _status(self) -> WorkerStatus:
-        with _workers(self._app) as workers:
+        with _opened(self._workers) as workers:
             return workers.states.status(self.name)
 
     # -- talking -----------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Worker:
         while sent is None:
             # A worker that waits for a person refuses the prompt itself.
             self._wait(end, _TAKES_PROMPTS)
-            with _workers(self._app) as workers:
+            with _opened(self._workers) as workers:
                 # None when another sender was faster.
                 sent = workers.prompts.ask(self.name, text, as_command=as_command)
         # After a prompt, the worker does not count as idle before it answered.
@@ -216,7 +216,7 @@ class Worker:
         while True:
             left = max(end - time.monotonic(), 0.0)
             try:
-                with _workers(self._app) as workers:
+                with _opened(self._workers) as workers:
                     return wait(workers, min(left, _SLICE))
             except Busy:
                 if left <= _SLICE:
@@ -255,7 +255,7 @@ class Worker:
         refuse_unknown("Worker.fork", arguments, known)
         request = fork_request(name=name, **arguments)
         point = self.name if turn is None else f"{self.name}@{turn}"
-        with _workers(self._app) as workers:
+        with _opened(self._workers) as workers:
             return self._started(workers, workers.forks.fork(point, request))
 
     def clone(self, name: str | None = None, *, timeout: float = inf) -> Self:
@@ -265,14 +265,16 @@ class Worker:
             with suppress(External):  # a worker that ended can be cloned, too
                 self.wait_idle(timeout)
         request = WorkerRequest(name=name)
-        with _workers(self._app) as workers:
+        with _opened(self._workers) as workers:
             clone = workers.cloner.clone(self.name, request, timeout=timeout)
             return self._started(workers, clone)
 
     def _started(self, workers: WorkerService, worker: WorkerInfo) -> Self:
         if not worker.headless:
             workers.states.ready(worker.name, READY_TIMEOUT)
-        return type(self)(worker.name, response_timeout=self.response_timeout, app=self._app)
+        return type(self)(
+            worker.name, response_timeout=self.response_timeout, workers=self._workers
+        )
 
     # -- ending ------------------------------------------------------------------------------
 
@@ -284,7 +286,7 @@ class Worker:
         """
         end = time.monotonic() + timeout
         while True:
-            with _workers(self._app) as workers:
+            with _opened(self._workers) as workers:
                 workers.prompts.interrupt(self.name)
             try:
                 return self._wait(min(end, time.monotonic() + _PRESS_AGAIN), _IDLE)
@@ -297,25 +299,25 @@ class Worker:
 
         Raises `Busy` when the worker runs, and `NotFound` when its folder is gone.
         """
-        with _workers(self._app) as workers:
+        with _opened(self._workers) as workers:
             workers.starter.restart(self.name)
             workers.states.ready(self.name, READY_TIMEOUT)
         return self
 
     def stop(self, *, force: bool = False) -> None:
         """Stop the worker. Raises `Busy` when it is busy, unless `force` is set."""
-        with _workers(self._app) as workers:
+        with _opened(self._workers) as workers:
             workers.stop(self.name, force=force)
 
 
-_CREATE = (*WorkerArguments.__annotations__, "name", "app")
+_CREATE = (*WorkerArguments.__annotations__, "name", "workers")
 
 
 @contextmanager
-def _workers(given: App | None) -> Generator[WorkerService]:
-    """Open an `App` for one call, or use the given one and leave it open."""
-    if given is not None:
-        yield given.workers
+def _opened(workers: WorkerService | None) -> Generator[WorkerService]:
+    """Open an `App` for one call, or use the given service."""
+    if workers is not None:
+        yield workers
         return
     with App() as own:
         yield own.workers

@@ -199,7 +199,7 @@ class Routes:
             if terminal is not None and isinstance(app.terminals.named(terminal), TakesOver):
                 message = f"a worker in {terminal} would replace the daemon"
                 raise UsageError(message, hint="another terminal")
-            worker = Worker.create(name, ready_timeout=ready, app=app, **fields)
+            worker = Worker.create(name, ready_timeout=ready, workers=app.workers, **fields)
             return self._made(app.workers, worker)
 
     def _create_plug_in(self, type_: str, name: str | None, request: JsonRequest) -> Json:
@@ -220,7 +220,7 @@ class Routes:
             fields = request.take_rest(FORK_FIELDS)
             self._refuse_taken(name)
             with self._open_app() as app:
-                forked = Worker.open(source, app=app).fork(name, turn=turn, **fields)
+                forked = Worker.open(source, workers=app.workers).fork(name, turn=turn, **fields)
                 return self._made(app.workers, forked)
         prompt = request.text("prompt")
         request.done()
@@ -245,7 +245,7 @@ class Routes:
         self._refuse_taken(name)
         with self._open_app() as app:
             # A client that disconnects while the clone waits gets none.
-            worker = Worker.open(source, app=app, check=self._still_asked(request))
+            worker = Worker.open(source, workers=app.workers, check=self._still_asked(request))
             return self._made(app.workers, worker.clone(name, timeout=timeout))
 
     def send(self, request: JsonRequest) -> Json:
@@ -257,7 +257,7 @@ class Routes:
             reply = self._plug_ins.call(name, "send", text)
             return {"worker": name, "reply": str(reply) if reply is not None else None}
         with self._open_app() as app:
-            worker = Worker.open(name, app=app, check=self._still_asked(request))
+            worker = Worker.open(name, workers=app.workers, check=self._still_asked(request))
             if not wait:
                 app.workers.prompts.send(name, text, as_command=as_command)
                 return {"worker": name, "reply": None}
@@ -273,7 +273,7 @@ class Routes:
             self._events.tell("worker_gone", worker=name, exit_code=None, stopped=True)
         else:
             with self._open_app() as app:
-                Worker.open(name, app=app).stop(force=force)
+                Worker.open(name, workers=app.workers).stop(force=force)
             self._monitor.wake()
         return {"worker": name, "state": WorkerState.GONE.value}
 

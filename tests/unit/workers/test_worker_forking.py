@@ -79,7 +79,7 @@ def test_the_plan_shows_it(app: App, lab: WorkerLab) -> None:
 def test_what_should_differ(app: App, lab: WorkerLab) -> None:
     source = started(app, lab, prompt="first", run=RunOptions(model="opus"))
     (source.workspace / "new").write_text("new\n")
-    worker = prong.Worker.open("source", app=app)
+    worker = prong.Worker.open("source", workers=app.workers)
     other = worker.fork("other", turn=1, code="head", branch="try-it", model="haiku").info()
     assert (other.name, other.branch) == ("other", "try-it")
     assert "haiku" in other.command
