@@ -22,7 +22,7 @@ from prong.tui.screens.page_screen import PageScreen
 from prong.tui.screens.sessions_screen import SessionsScreen
 from prong.tui.screens.tree_screen import TreeScreen
 from prong.tui.screens.turns_screen import TurnsScreen
-from prong.tui.screens.view import MainScreen, Selection, Wish, report_bug
+from prong.tui.screens.view import MainScreen, SelectedSession, Wish, report_bug
 from prong.tui.screens.workers_screen import WorkersScreen
 from prong.tui.worker_acts import WorkerActs
 from prong.views.text import clean
@@ -173,7 +173,7 @@ class ProngUi(TextualApp[Launch]):
         wish: Wish,
         title: str,
         read: Callable[[SessionReader], Preview],
-        selection: Selection,
+        selection: SelectedSession,
     ) -> None:
         # Only lists know the turn: from here, the transcript opens at its beginning.
         selection = selection._replace(turn_number=None)

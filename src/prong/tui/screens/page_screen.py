@@ -9,7 +9,7 @@ from textual.widgets import Footer, Static
 
 from prong.tui.content.preview import Preview, SessionReader
 from prong.tui.lanes import Lanes
-from prong.tui.screens.view import MainScreen, Selection, Wish
+from prong.tui.screens.view import MainScreen, SelectedSession, Wish
 from prong.tui.widgets.page import Page
 from prong.views.text import clean
 
@@ -27,7 +27,7 @@ class PageScreen(MainScreen):
         shows: Wish,
         title: str,
         read: Callable[[SessionReader], Preview],
-        selection: Selection,
+        selection: SelectedSession,
     ) -> None:
         """`read` makes the lines, in a thread."""
         super().__init__()
@@ -55,7 +55,7 @@ class PageScreen(MainScreen):
         self._page.fill(content.lines, highlight=highlight, top=content.top)
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> SelectedSession:
         return self._selection
 
     def action_page_down(self) -> None:

@@ -21,7 +21,7 @@ from prong.tui.content.preview import Preview, SessionReader
 from prong.tui.content.searching import Asked, Looked, look_up
 from prong.tui.index_process import ENDED, IndexProcess, Step
 from prong.tui.lanes import Lanes, settle
-from prong.tui.screens.view import ListScreen, Selection
+from prong.tui.screens.view import ListScreen, SelectedSession
 from prong.tui.widgets.form import Choice, TextLine
 from prong.tui.widgets.lines import Line
 from prong.tui.widgets.rows import Rows
@@ -103,7 +103,7 @@ class SessionsScreen(ListScreen[FoundEntry | SessionEntry]):
         self._is_awaited = False
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> SelectedSession:
         highlight = self._looked.highlight if self._looked else None
         return super().selection._replace(highlight=highlight)
 

@@ -14,7 +14,7 @@ from prong.model.sessions import Session
 from prong.tui.content.preview import Preview, SessionReader
 from prong.tui.content.turn_entries import MARKS, SessionTurns, TurnEntry
 from prong.tui.lanes import Lanes
-from prong.tui.screens.view import ListScreen, Selection
+from prong.tui.screens.view import ListScreen, SelectedSession
 from prong.tui.widgets.lines import Line
 from prong.tui.widgets.rows import Rows
 from prong.views.text import age, clean, short_path
@@ -60,7 +60,7 @@ class TurnsScreen(ListScreen[TurnEntry]):
         self.action_refresh()
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> SelectedSession:
         chosen = super().selection
         return chosen._replace(point=chosen.point or str(self._session.ref), session=self._session)
 

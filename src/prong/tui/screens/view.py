@@ -54,7 +54,7 @@ def report_bug(screen: Screen[Any], event: Worker.StateChanged) -> None:
         screen.notify(text, severity="error", markup=False)
 
 
-class Selection(NamedTuple):
+class SelectedSession(NamedTuple):
     """What actions apply to."""
 
     point: str | None = None
@@ -77,8 +77,8 @@ class MainScreen(Screen[None]):
             self.wish: Wish = wish
 
     @property
-    def selection(self) -> Selection:
-        return Selection()
+    def selection(self) -> SelectedSession:
+        return SelectedSession()
 
     def wish(self, wish: Wish) -> None:
         self.post_message(self.Wished(self, wish))
@@ -141,9 +141,13 @@ class ListScreen(MainScreen, Generic[E]):
         return cast(E | None, self.rows.chosen)
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> SelectedSession:
         entry = self.entry
-        return Selection(entry.point, entry.session, entry.turn_number) if entry else Selection()
+        return (
+            SelectedSession(entry.point, entry.session, entry.turn_number)
+            if entry
+            else SelectedSession()
+        )
 
     def reader(self, entry: E) -> Callable[[SessionReader], Preview]:
         """Return what reads the preview of an entry, in a thread."""

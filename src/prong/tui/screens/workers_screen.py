@@ -14,7 +14,7 @@ from prong.model.workers import WorkerState, WorkerStatus
 from prong.tui.content.preview import LastExchange, SessionReader
 from prong.tui.content.worker_entry import WorkerEntry, counts, described, entries_of
 from prong.tui.lanes import Lanes
-from prong.tui.screens.view import RESTED, ListScreen, Selection
+from prong.tui.screens.view import RESTED, ListScreen, SelectedSession
 from prong.tui.widgets.lines import Line, line
 from prong.tui.widgets.rows import Rows
 from prong.tui.worker_acts import WorkerActs
@@ -77,7 +77,7 @@ class WorkersScreen(ListScreen[WorkerEntry]):
             self._awaited.clear()
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> SelectedSession:
         name = self.entry.name if self.entry else ""
         session = self._last[name][1].session if name in self._last else None
         return super().selection._replace(session=session)
