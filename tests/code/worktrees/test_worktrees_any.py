@@ -5,7 +5,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from prong.code.worktrees import worktree as worktrees
@@ -76,6 +76,9 @@ def do(repo: UserRepository, act: str, name: str, other: str) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(st.tuples(*map(st.sampled_from, (ACTS, NAMES, NAMES))), max_size=15))
+@example([("write", "b", "a"), ("intend", "b", "a"), ("delete", "b", "a")])
+@example([("write", "dir/d", "a"), ("intend", "dir/d", "a"), ("write", "dir", "a")])
+@example([("write", "g\n", "a"), ("intend", "g\n", "a"), ("delete", "g\n", "a")])
 def test_any_working_tree(isolated_home: IsolatedHome, acts: list[tuple[str, str, str]]) -> None:
     folder = isolated_home.root / "any"
     if folder.exists():

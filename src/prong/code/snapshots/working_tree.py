@@ -29,6 +29,13 @@ _STAGED = (
     *("diff-index", "--cached", "-z", "--raw", "--no-abbrev", "--no-renames"),
     *("--ignore-submodules=none", "--ita-invisible-in-index"),
 )
+_EMPTY = (
+    b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
+"""The empty blob, by which git lists what was added with `--intent-to-add` and then deleted."""
+_ENTRY = re.compile(rb"([^\0]+)\0  ctime.*?flags: ([0-9a-f]+)\n", re.DOTALL)
+_INTENT_TO_ADD = 1 << 29
 _CLOSED = r"^warning: could not open directory '(.*)'"
 _STORED = "files are in it as git stores them, not as they lie there: out of time"
 _ANY_SIZE = (b"working-tree-encoding", b"ident")
@@ -54,7 +61,7 @@ class Differences:
         """Path -> mode according to git, or None to take that of the file."""
         self.deleted: list[bytes] = []
         self.intended: list[bytes] = []
-        """Added with `git add --intent-to-add`."""
+        """Added with `git add --intent-to-add`, deleted ones included."""
         self.submodules: list[bytes] = []
         """Submodules at another commit or with uncommitted changes."""
         self.nested: list[bytes] = []
@@ -192,8 +199,22 @@ class WorkingTree:
                 found.modified[path] = None if trusted or kind == b"U" else new
                 if kind == b"A":
                     found.intended.append(path)
+        found.intended += self._intended_among(zip(fields[::2], fields[1::2], strict=True))
         others = [path for path in links if path not in found.submodules]
         found.submodules += dirty(self._repository.top, others, self._git.deadline)
+
+    def _intended_among(self, differing: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+        """Return the deleted files that were added with `--intent-to-add`."""
+        deleted = [
+            path
+            for entry, path in differing
+            if entry.endswith(b" D") and entry.split(b" ")[2] in _EMPTY
+        ]
+        if not deleted:
+            return []
+        entries = _ENTRY.findall(self._patient.run("ls-files", "-z", "--debug"))
+        flags = {name: int(value, 16) for name, value in entries}
+        return [name for name in deleted if flags.get(name, 0) & _INTENT_TO_ADD]
 
     def _read_staged(self, found: Differences) -> None:
         fields = items_of(self._staged.answer().expect())

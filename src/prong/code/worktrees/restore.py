@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from prong.code import lfs
 from prong.code.changed_files import FILTER_OF, LEFT_OUT, filters_in, unchanged
@@ -78,7 +79,8 @@ def restore(snapshot: Snapshot, worktree: Worktree) -> Worktree:
     finally:
         for running in (commit, listing, *changed):
             running.kill()
-    files = {name: file_state(worktree.path / name) for name in map(os.fsdecode, differing)}
+    names = {*map(os.fsdecode, differing), *intended(raw.message)}
+    files = {name: file_state(worktree.path / name) for name in names}
     given = Given(snapshot.commit, snapshot.staged_tree, files)
     return replace(worktree, snapshot=snapshot.ref, given=given, warnings=warnings)
 
@@ -142,9 +144,16 @@ def _write_index(
     elif snapshot.staged_tree != snapshot.tree:
         git.run("read-tree", "-i", "-m", snapshot.staged_tree)
     names = intended(commit.message)
-    if names:
-        options = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
-        git.run("add", "--intent-to-add", *options, stdin=_joined(map(os.fsencode, names)))
+    present = [name for name in names if os.path.lexists(path / name)]
+    _intend(git, present)
+    with TemporaryDirectory(dir=entry_of(path)) as folder:
+        # Git adds existing files only. The index does not say where they were.
+        deleted = sorted({*names}.difference(present))
+        for name in deleted:
+            target = Path(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        _intend(Git(Path(folder), f"--git-dir={entry_of(path)}", f"--work-tree={folder}"), deleted)
     _hide(listing, git)
     settle(path)
     return (_CONFLICT,) if snapshot.staged_tree is None else ()
@@ -250,6 +259,12 @@ def _forget_sizes(git: Git, path: Path, names: set[bytes]) -> None:
 
 def _staged(git: Git) -> set[bytes]:
     return {*git.ask("ls-files", "-z", "-s").items}
+
+
+def _intend(git: Git, names: list[str]) -> None:
+    if names:
+        options = ("--force", "--pathspec-from-file=-", "--pathspec-file-nul")
+        git.run("add", "--intent-to-add", *options, stdin=_joined(map(os.fsencode, names)))
 
 
 def _joined(lines: Iterable[bytes]) -> bytes:
