@@ -12,43 +12,7 @@
 first use, so that `import prong` stays fast.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from prong.api.functions import find, fork, plan_fork, sessions, turns
-    from prong.api.worker import Worker
-    from prong.app import App
-    from prong.errors import ProngError
-    from prong.forks.request import ForkRequest
-    from prong.model.forks import Fork, ForkPlan, ForkPoint
-    from prong.model.search import Hit, SearchRequest, SearchResult
-    from prong.model.sessions import Conversation, Message, Session, SessionRef, Turn
-
 __version__ = "0.1.0"
-
-__all__ = [
-    "App",
-    "Conversation",
-    "Fork",
-    "ForkPlan",
-    "ForkPoint",
-    "ForkRequest",
-    "Hit",
-    "Message",
-    "ProngError",
-    "SearchRequest",
-    "SearchResult",
-    "Session",
-    "SessionRef",
-    "Turn",
-    "Worker",
-    "__version__",
-    "find",
-    "fork",
-    "plan_fork",
-    "sessions",
-    "turns",
-]
 
 _HOME = {
     "App": "prong.app",
@@ -58,12 +22,17 @@ _HOME = {
     **dict.fromkeys(("find", "fork", "plan_fork", "sessions", "turns"), "prong.api.functions"),
     **dict.fromkeys(("Hit", "SearchRequest", "SearchResult"), "prong.model.search"),
     **dict.fromkeys(("Fork", "ForkPlan", "ForkPoint"), "prong.model.forks"),
+    **dict.fromkeys(
+        ("Conversation", "Message", "Session", "SessionRef", "Turn"), "prong.model.sessions"
+    ),
 }
+"""Where each public name is. `__init__.pyi` says the same to type checkers."""
+__all__ = sorted([*_HOME, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'prong' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOME.get(name, "prong.model.sessions")), name)
+    return getattr(import_module(_HOME[name]), name)

@@ -7,6 +7,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,14 @@ def public_class_names_used_twice() -> int:
 
 def functions_that_take_app() -> int:
     return sum(
-        any(argument.arg == "app" for argument in function.args.args)
+        any(
+            argument.arg == "app"
+            for argument in (
+                *function.args.posonlyargs,
+                *function.args.args,
+                *function.args.kwonlyargs,
+            )
+        )
         for tree in trees().values()
         for function in functions(tree)
     )
@@ -89,3 +97,20 @@ RATCHETS = (
 @pytest.mark.parametrize("measure", RATCHETS, ids=lambda measure: measure.__name__)
 def test_it_does_not_get_worse(measure: Callable[[], int]) -> None:
     assert measure() <= LIMITS[measure.__name__]
+
+
+def module_of(path: Path) -> str:
+    names = path.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def test_no_imports_are_circular() -> None:
+    """Not even those for type checkers, or in functions."""
+    modules = {module_of(path): tree for path, tree in trees().items()}
+    graph: dict[str, set[str]] = {module: set() for module in modules}
+    for module, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in modules:
+                names = (f"{node.module}.{alias.name}" for alias in node.names)
+                graph[module] |= {name if name in modules else node.module for name in names}
+    TopologicalSorter(graph).prepare()  # raises CycleError
