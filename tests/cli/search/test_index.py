@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from prong.model.search import IndexState
 from prong.search.service import SearchService
-from tests.cli.shell import Shell, prong
+from tests.cli.shell import Shell
 from tests.cli.terminal import on_terminal
 from tests.interrupts import ending, unmeasured
 
@@ -148,12 +149,31 @@ def test_ctrl_c_says_that_what_is_done_is_usable(
     assert "what was read can be searched" in result.stderr
 
 
+WAITS_IN_THE_MIDDLE = """
+import signal
+from itertools import count
+from prong.__main__ import run
+from prong.search.index import Update
+
+add, calls = Update.add, count(1)
+
+def add_or_wait(*given):
+    if next(calls) == 200:
+        signal.pause()
+    return add(*given)
+
+Update.add = add_or_wait
+run()
+"""
+
+
 def test_a_real_ctrl_c(shell: Shell) -> None:
     for number in range(1, 400):
         shell.simple(number, f"Prompt number {number} " + "about limits " * 200)
     screen, terminal = pty.openpty()
+    argv = [sys.executable, "-c", WAITS_IN_THE_MIDDLE, "index"]
     process = subprocess.Popen(
-        prong("index"), env=unmeasured(shell.env()), stdout=subprocess.PIPE, stderr=terminal
+        argv, env=unmeasured(shell.env()), stdout=subprocess.PIPE, stderr=terminal
     )
     os.close(terminal)
     with ending(process), os.fdopen(screen, "rb", buffering=0) as shows:
