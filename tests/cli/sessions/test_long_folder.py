@@ -7,7 +7,7 @@ from tests.mcp.agent import in_memory
 from tests.samples.claude import ClaudeSample
 from tests.unit.agents.stores import START, uuid
 
-LONG = "/work/" + "x" * 5000
+LONG = "/srv/" + "x" * 5000
 SESSION = f"claude:{uuid(7)}"
 
 
