@@ -110,8 +110,8 @@ class TestClaude:
             assert asked.since is not None
             event = wait_told("PermissionRequest")
             assert (event["state"], event["worker"], event["detail"]) == ("waiting", NAME, "Bash")
-            screen = tmux.wait_for("Do you want")
-            assert claude.dialog_on(screen) == "permission"
+            # The question is drawn before its answers, by which the dialog is recognized.
+            wait_until(lambda: claude.dialog_on(tmux.capture()) == "permission")
             press(tmux, "Enter", until=lambda: "Do you want" not in tmux.capture())
             wait_told("Stop")
             wait_until(lambda: wait_open(claude, tmux).activity is Activity.IDLE)

@@ -18,6 +18,7 @@ from prong.workers import names as worker_names
 from prong.workers.request import WorkerRequest
 from tests.cli.code_lab import git
 from tests.cli.worker_lab import WorkerLab
+from tests.unit.workers.worker_lab import PATIENCE
 from tests.unit.workers.worker_story import asked, made_by_prong, opened_lab, prompts, started
 
 
@@ -150,6 +151,8 @@ def test_no_key_is_kept(app: App, lab: WorkerLab, monkeypatch: pytest.MonkeyPatc
         worker.env.items() >= {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "PLAIN": "kept"}.items()
     )
     assert worker.env.keys().isdisjoint({"ANTHROPIC_API_KEY", "MY_TOKEN"})
+    # The pane deletes the file that it gets them in before it starts the agent.
+    app.workers.states.ready(worker.name, PATIENCE)
     for path in app.state_dir.rglob("*"):
         if path.is_file():
             assert b"kept-nowhere" not in path.read_bytes(), path
