@@ -107,7 +107,7 @@ def _named(tools: Mapping[str, McpTool], name: str) -> McpTool:
 
 
 async def _rest(searches: Lane) -> None:
-    """Free the sentence model when nobody has searched for a while."""
+    """Free the sentence model after a while without searches."""
     while True:
         await asyncio.sleep(_REST_EVERY)
         if searches.is_open:
